@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from browser.chromium import Chromium
 from browser.pages import reload_same
-from browser.site import BROKEN, Screen, Site
+from browser.site import BROKEN, HOLDS, PATIENCE, Screen, Site
 from browser.tab import Tab
 from handrail.source.codes import problem_kinds
 
@@ -238,6 +240,35 @@ def test_a_run_is_stopped_and_resumed_by_keyboard(site: Site, tab: Tab) -> None:
     site.until(run, "completed")
     (site.folder / "go").unlink()
     tab.wait_text("done")
+
+
+def test_a_key_acts_only_on_the_row_with_the_focus_and_its_dialog_names_the_run_whole(site: Site, tab: Tab) -> None:
+    site.write(".handrail/flows/deploy.yaml", f"params: {{env: {{required: true}}}}{HOLDS}")
+    run = site.launch("deploy", env="production")
+    os.kill(_driver(site, run), signal.SIGKILL)
+    site.write("go", "")  # the program that outlives its driver ends
+    tab.open("/")
+    tab.wait("document.querySelector('.needs .interrupted')")
+    (site.folder / "go").unlink()
+    tab.press("r")
+    assert not tab.evaluate("!!document.querySelector('dialog')")
+    tab_to(tab, "deploy")
+    tab.press("r")
+    tab.wait("document.activeElement?.closest('dialog')")
+    assert tab.evaluate("document.querySelector('dialog .exactly').innerText") == f"env=production · {run}"
+    middle = "(b => [b.left - (innerWidth - b.right), b.top - (innerHeight - b.bottom)])"
+    away = tab.evaluate(f"{middle}(document.querySelector('dialog').getBoundingClientRect()).map(Math.abs)")
+    assert max(away) < 2, "the question is not in the middle"
+    tab.press("Escape")
+    site.handrail("stop", run)
+
+
+def _driver(site: Site, run: str) -> int:
+    """The process that drives a run, as soon as there is one."""
+    deadline = time.monotonic() + PATIENCE
+    while (pid := site.handrail("runs", run)["driver"]) is None:
+        assert time.monotonic() < deadline
+    return int(pid)
 
 
 def test_keys_can_be_switched_off_and_help_lists_those_that_work(tab: Tab) -> None:

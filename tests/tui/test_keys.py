@@ -109,6 +109,21 @@ def test_no_bell_rings_if_the_settings_choose_other_channels(tmp_path: Path) -> 
     assert rung == []
 
 
+def test_what_a_dialog_acts_on_is_named_whole(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        for move, key, what in (
+            ("down", "x", "login page · 51c0ffee"),
+            ("down", "r", "py3.12 · r-port00"),
+            ("down", "down", "cart · r-loop00"),
+        ):
+            await pressed(top, pilot, move, key, *(["s"] if key == "down" else []))
+            assert isinstance(top.screen, ChoiceScreen)
+            assert what in picture(top)
+            await pressed(top, pilot, "escape")
+
+    played(tmp_path, script)
+
+
 @pytest.mark.whole
 def test_resizing_keeps_the_selection_and_the_folds(tmp_path: Path) -> None:
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from textual import events
@@ -175,10 +175,11 @@ class HandrailApp(App[None], inherit_bindings=False):
             await self.leave()
 
     @property
-    def open_runs(self) -> list[str]:
-        """The runs that were launched here and are not over."""
+    def open_runs(self) -> dict[str, Row]:
+        """The runs that were launched here and are not over, with their rows on home."""
         rows = {str(row["id"]).removeprefix("run:"): row for row in self.entries}
-        return sorted(id_ for id_ in self.launched_runs if id_ in rows and rows[id_].get("status") not in OVER)
+        ids = sorted(self.launched_runs & rows.keys())
+        return {id_: rows[id_] for id_ in ids if rows[id_].get("status") not in OVER}
 
     def open(self, topic: str) -> None:
         self.push_screen(_screen_of(topic))
@@ -217,9 +218,9 @@ class HandrailApp(App[None], inherit_bindings=False):
             elif word == LEAVE:
                 self.exit()
 
-        self.push_screen(QuitScreen(len(runs)), act_on_answer)
+        self.push_screen(QuitScreen(runs), act_on_answer)
 
-    async def _stop_and_exit(self, runs: list[str]) -> None:
+    async def _stop_and_exit(self, runs: Iterable[str]) -> None:
         for id_ in runs:
             try:
                 await self.actions.stop(id_)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -112,11 +112,23 @@ class ChoiceScreen(ModalScreen[str]):
 class QuitScreen(ChoiceScreen):
     """Asks what to do with the runs that were launched here. Returns `leave`, `stop` or `stay`."""
 
-    def __init__(self, count: int) -> None:
-        runs = "1 run continues" if count == 1 else f"{count} runs continue"
+    def __init__(self, runs: Mapping[str, Row]) -> None:
+        count = len(runs)
+        subject = "1 run continues" if count == 1 else f"{count} runs continue"
         stop = {1: "Stop it", 2: "Stop both"}.get(count, "Stop all")
         leave = "Leave them running" if count > 1 else "Leave it running"
-        super().__init__(f"{runs} without this screen.", [(LEAVE, leave), (STOP, stop), (STAY, "Stay")], STAY)
+        text = "\n".join(
+            [
+                f"{subject} without this screen.",
+                *(f"{row.get('name')}  {_exactly(row, id_)}" for id_, row in runs.items()),
+            ]
+        )
+        super().__init__(text, [(LEAVE, leave), (STOP, stop), (STAY, "Stay")], STAY)
+
+
+def _exactly(row: Row, id_: str) -> str:
+    """Which of several runs or sessions with one name: its params or its task, and its id."""
+    return " · ".join(filter(None, (clean(str(row.get("about") or row.get("task") or "")), id_)))
 
 
 class TrustScreen(ChoiceScreen):
@@ -202,8 +214,10 @@ def ask(top: HandrailApp, text: str, no: str, yes: str, work: Work, news: str = 
     top.push_screen(ChoiceScreen(text, [(NO, no), (YES, yes)]), act_on_answer)
 
 
-def stop_run(top: HandrailApp, id_: str, name: str) -> None:
-    text = f"Stop {name}? Finished steps are kept; r resumes."
+def stop_run(top: HandrailApp, id_: str, row: Row) -> None:
+    """Ask whether to stop a run. `row` is its row on home, or its head."""
+    name = row.get("name") or id_
+    text = f"Stop {name}?\n{_exactly(row, id_)}\nFinished steps are kept; r resumes."
     ask(top, text, "Keep running", "Stop", partial(top.actions.stop, id_), f"{name} was stopped; r resumes it")
 
 
@@ -212,7 +226,9 @@ def resume_words(modes: Sequence[str]) -> str:
     return f"{next(iter(modes), 'resume')}…"
 
 
-def run_again(top: HandrailApp, id_: str, name: str, modes: Sequence[str]) -> None:
+def run_again(top: HandrailApp, id_: str, row: Row) -> None:
+    """Ask how a run goes on. `row` is its row on home, or its head."""
+    name, modes = row.get("name") or id_, row.get("modes") or ()
     if not modes:
         top.tell(f"{name} can neither be resumed nor restarted now")
         return
@@ -226,7 +242,7 @@ def run_again(top: HandrailApp, id_: str, name: str, modes: Sequence[str]) -> No
         if word is not None and word != STAY:
             try_action(top, lambda: resume(word))
 
-    text = "\n".join([f"Run {name} again?", *(AGAIN[mode][2] for mode in modes)])
+    text = "\n".join([f"Run {name} again?", _exactly(row, id_), *(AGAIN[mode][2] for mode in modes)])
     choices = [*((mode, AGAIN[mode][0]) for mode in modes), (STAY, "Not now")]
     top.push_screen(ChoiceScreen(text, choices, STAY), act_on_answer)
 
@@ -286,14 +302,19 @@ def _renew(dialog: QuestionScreen, feed: Feed, need: Row) -> None:
     dialog.need_changed(rows.get(("needs", str(need["id"])), new_need))
 
 
-def cancel_session(top: HandrailApp, id_: str, name: str) -> None:
-    text = f"Cancel {name}? The agent is no longer kept to the workflow; its conversation goes on."
+def cancel_session(top: HandrailApp, id_: str, row: Row) -> None:
+    name = row.get("name") or id_
+    text = (
+        f"Cancel {name}?\n{_exactly(row, id_)}\nThe agent is no longer kept to the workflow; its conversation goes on."
+    )
     work = partial(asyncio.to_thread, top.actions.cancel, id_)
     ask(top, text, "Keep it", "Cancel the workflow", work, f"{name} was cancelled")
 
 
-def reload_session(top: HandrailApp, id_: str, name: str) -> None:
-    text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
+def reload_session(top: HandrailApp, id_: str, row: Row) -> None:
+    name = row.get("name") or id_
+    question = f"Load the files of {name} again?"
+    text = f"{question}\n{_exactly(row, id_)}\nThe session stays in its phase and gets the new text and gate."
     work = partial(asyncio.to_thread, top.actions.reload, id_)
     ask(top, text, "Keep as it is", "Load again", work, f"{name}: the files are loaded again")
 

@@ -173,14 +173,14 @@ class HomeScreen(Frame):
     def action_again(self) -> None:
         row = self._selected_run()
         if row is not None:
-            run_again(self.top, _id(row), str(row.get("name")), row.get("modes") or [])
+            run_again(self.top, _id(row), row)
 
     def action_stop(self) -> None:
         row = self._selected_run()
         if row is not None and row.get("status") in OVER:
             self.top.tell(f"{row.get('name')} is over")
         elif row is not None:
-            stop_run(self.top, _id(row), str(row.get("name")))
+            stop_run(self.top, _id(row), row)
 
     def _selected_run(self) -> Row | None:
         row = self.row
@@ -194,7 +194,7 @@ class HomeScreen(Frame):
         if row is None or row.get("kind") != "session":
             self.top.tell("select a session first")
         else:
-            cancel_session(self.top, _id(row), str(row.get("name")))
+            cancel_session(self.top, _id(row), row)
 
     def action_older(self) -> None:
         """Read the next hundred of what ended."""

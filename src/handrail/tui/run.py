@@ -295,13 +295,13 @@ class RunScreen(Views):
         if self._driver:
             self.top.tell(f"{self.topic_name} is running")
         else:
-            run_again(self.top, self.id_there, self.topic_name, self.head.get("modes") or [])
+            run_again(self.top, self.id_there, self.head)
 
     def action_stop(self) -> None:
         if self.head.get("status") in OVER:
             self.top.tell(f"{self.topic_name} is over")
         else:
-            stop_run(self.top, self.id_there, self.topic_name)
+            stop_run(self.top, self.id_there, self.head)
 
     def action_escape(self) -> None:
         """Close what is open; on a running run, ask whether to stop it; else back."""
@@ -310,7 +310,7 @@ class RunScreen(Views):
         if self.view != PROGRESS:
             self.action_view(PROGRESS)
         elif self._driver and self.head.get("status") not in OVER:
-            stop_run(self.top, self.id_there, self.topic_name)
+            stop_run(self.top, self.id_there, self.head)
         else:
             self.action_back()
 

@@ -120,7 +120,7 @@ class SessionScreen(Views):
         try_action(self.top, show)
 
     def action_cancel_workflow(self) -> None:
-        cancel_session(self.top, self.id_there, self.topic_name)
+        cancel_session(self.top, self.id_there, self.head)
 
     def action_reload(self) -> None:
-        reload_session(self.top, self.id_there, self.topic_name)
+        reload_session(self.top, self.id_there, self.head)

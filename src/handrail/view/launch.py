@@ -129,20 +129,19 @@ def _going_on(run: LoadedRun | None) -> Iterator[str]:
 
 
 def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any]:
-    """The newest run of the same flow and scope, if something can be done with it, and what is preselected.
+    """The newest run of the same flow and scope, if something can be done with it.
 
-    Resume for a run that failed, was cancelled or was interrupted; continue for one that ended and allows it.
+    A new run is preselected: whoever launches may not mean the params and the routes of another run.
     """
     if run is None or run.driver is not None or run.state.status == "waiting":
         return {"mode": "new", "modes": ["new"], "run": None}
     modes = available_modes(run.state, run.plan)
-    mode = modes[0] if modes[0] != "restart" else "new"
     status = run.state.status
     is_changed = flow.id in run.about.flows and run.about.flows[flow.id][1] != flow.text
     assert flow.plan is not None
     ids, first_phase = [phase.id for phase in run.plan.phases], first_unfinished(run.state, run.plan.phases)
     return {
-        "mode": mode,
+        "mode": "new",
         "modes": ["new", *modes],
         "run": {
             "id": run.id,

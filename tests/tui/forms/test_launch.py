@@ -52,7 +52,7 @@ OFFER: dict[str, Any] = {
     "phases": ["check", "review", "notes"],
     "scope": "main@036d8bbd",
     "limits": {"usd": 5, "minutes": None, "tokens": None},
-    "mode": "resume",
+    "mode": "new",
     "modes": ["new", "resume", "restart"],
     "run": {
         "id": "r-7f3k2m",
@@ -118,10 +118,12 @@ def test_the_launch_looks_as_designed(size: str, project: Project) -> None:
     screen = LaunchScreen(actions_of(project), "release", OFFER, lambda: 1720.0)
 
     async def script(app: Stage, pilot: Pilot[None]) -> None:
+        await ready(app, pilot)
+        await typed(pilot, "down")
         same_as(f"launch-resume-{size}", picture(app))
         await typed(pilot, "down", "space", "tab", "down")  # what is chosen already stays
         same_as(f"launch-restart-{size}", picture(app))
-        await typed(pilot, "shift+tab", "down", "tab", "1", "tab", "space", "tab", "right")
+        await typed(pilot, "shift+tab", "up", "up", "tab", "1", "tab", "space", "tab", "right")
         same_as(f"launch-new-{size}", picture(app))
         await typed(pilot, "tab", "down", "tab", "enter", "tab", "x", "tab", "tab", "tab", "end", "tab", "«mine»")
         same_as(f"launch-routes-{size}", picture(app))
@@ -206,7 +208,7 @@ def test_the_arrows_go_from_a_field_of_one_line_to_its_neighbours(project: Proje
 
 
 @pytest.mark.whole
-def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project: Project) -> None:
+def test_a_new_run_is_preselected_and_the_last_one_can_be_resumed_or_continued(project: Project) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
     project.write(".handrail/flows/again.yaml", f"continue: again\nphases: [{{id: a, steps: [{{id: b, {SET}}}]}}]")
     project.json("run", "again")
@@ -215,8 +217,8 @@ def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project
 
     async def script(app: Stage, pilot: Pilot[None]) -> None:
         await ready(app, pilot)
-        assert "▌(•) Resume it" in picture(app)
-        await typed(pilot, "tab", "enter")
+        assert "▌(•) New run" in picture(app)
+        await typed(pilot, "down", "tab", "enter")
         await closed(app, pilot)
         assert app.result() == run
         wait_until(project, run, "completed")
@@ -227,7 +229,8 @@ def test_resume_is_preselected_for_a_failed_run_and_new_after_it_is_done(project
         await typed(pilot, "escape")
         app.show(LaunchScreen(actions_of(project), "again"))
         await ready(app, pilot)
-        assert "▌(•) Continue it" in picture(app)
+        assert "▌(•) New run" in picture(app)
+        assert "( ) Continue it" in picture(app)
         await typed(pilot, "escape")
 
     played(LaunchScreen(actions_of(project), "release"), (80, 24), script)
@@ -296,7 +299,7 @@ def test_hostile_text_is_shown_and_does_nothing(project: Project) -> None:
     offer = {**OFFER, "fields": fields, "groups": groups, "estimate": evil, "warnings": [evil], "run": run}
 
     async def script(app: Stage, pilot: Pilot[None]) -> None:
-        await typed(pilot, "end", "pagedown")
+        await typed(pilot, "pagedown")
         found = picture(app)
         assert found.count("[@click=app.quit]quit[/] ⟨U+202E⟩evil") >= 2
         assert not {"\x1b", "\x07", "\u202e"} & set(found)

@@ -71,11 +71,13 @@ def test_the_dialog_has_fields_groups_phases_and_an_estimate(project: Project) -
     assert "codex-only" in found["presets"]
 
 
-def test_a_failed_run_is_resumed_and_an_ended_one_continued(project: Project) -> None:
+def test_a_new_run_is_preselected_also_after_one_that_failed_was_cancelled_or_can_be_continued(
+    project: Project,
+) -> None:
     project.write(".handrail/flows/release.yaml", FLOW)
     run = project.json("run", "release", "--param", "version=1.2", code=1)["run"]
     found = offer_launch(app_of(project), "release")
-    assert (found["mode"], found["modes"]) == ("resume", ["new", "resume", "restart"])
+    assert (found["mode"], found["modes"]) == ("new", ["new", "resume", "restart"])
     assert (found["run"]["id"], found["run"]["next"], found["run"]["from"]) == (run, "check/lint", ["check"])
     assert found["run"]["params"] == {"version": 1.2}
     assert offer_launch(app_of(project), "release", scope="other")["mode"] == "new"
@@ -87,7 +89,7 @@ def test_a_failed_run_is_resumed_and_an_ended_one_continued(project: Project) ->
     project.write("ok", "")
     project.json("resume", run)
     found = offer_launch(app_of(project), "release")
-    assert (found["mode"], found["run"]["status"]) == ("continue", "completed")
+    assert (found["mode"], found["modes"][1], found["run"]["status"]) == ("new", "continue", "completed")
     assert found["estimate"].startswith("2 to 5 steps; last run: ")
     run = project.json("run", "release", "--param", "version=1.20", "--until", "check")["run"]
     assert open_topic(app_of(project), f"run:{run}").topic.rows.section("head")[0]["params"] == {"version": "1.20"}

@@ -169,7 +169,7 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
 
 
 NEW = "new"
-_VERBS = {"resume": "Resume", "continue": "Continue", "restart": "Restart", NEW: "Launch"}
+_VERBS = {NEW: "Launch", "resume": "Resume", "continue": "Continue", "restart": "Restart"}
 ABOUT_SCOPE = "runs of one scope share their files; by default the branch"
 _LIMITS = {"usd": "$", "minutes": "minutes", "tokens": "tokens"}
 
@@ -311,7 +311,7 @@ class LaunchFields(Vertical):
 
     def first_control(self) -> Widget:
         """Where a person begins: at the choice if there is something to go on with, else at the first field."""
-        if self.about and self.mode != NEW:
+        if {"resume", "continue"} & set(self.offer.get("modes") or ()):
             return self.modes
         return self.params[0].control if self.params else self.scope
 

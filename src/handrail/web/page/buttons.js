@@ -1,13 +1,16 @@
 // What can be done with a run: stop, resume, continue, restart. All of them ask first, in a dialog.
 import { Dialog, Problem } from "./dialog.js";
 import { post } from "./doing.js";
-import { Component, html, readOnly } from "./dom.js";
+import { bdi, Component, html, readOnly } from "./dom.js";
 
 const MODES = {
   resume: ["Resume", "Keeps the finished steps and goes on where it stopped."],
   continue: ["Continue", "Continues after its end, with the files that it made."],
   restart: ["Restart", "Starts again with the current definitions. Files that it made are removed; a copy is kept."],
 };
+
+// What a dialog acts on: its params or its task, and its id. Several runs may have one name.
+export const Exactly = ({ about, id }) => html`<p class="exactly">${about ? html`${bdi(about)} · ` : null}<code>${bdi(id)}</code></p>`;
 
 export class Buttons extends Component {
   constructor(props) {
@@ -26,9 +29,10 @@ export class Buttons extends Component {
     this.setState({ isSending: false });
   }
 
-  stop({ name }, { error, isSending }) {
+  stop({ name, about, run }, { error, isSending }) {
     return html`
       <${Dialog} title=${`Stop ${name ?? "this run"}?`} onClose=${() => this.setState({ asked: null })}>
+        <${Exactly} about=${about} id=${run} />
         <p>It ends with everything that it started. Finished steps are kept; it can be resumed.</p>
         <${Problem} error=${error} />
         <p class="buttons">
@@ -39,7 +43,7 @@ export class Buttons extends Component {
     `;
   }
 
-  again({ name }, { error, isSending, mode }, modes) {
+  again({ name, about, run }, { error, isSending, mode }, modes) {
     const chosen = mode ?? modes[0];
     const send = (event) => {
       event.preventDefault();
@@ -47,6 +51,7 @@ export class Buttons extends Component {
     };
     return html`
       <${Dialog} title=${`Run ${name ?? "it"} again?`} onClose=${() => this.setState({ asked: null })}>
+        <${Exactly} about=${about} id=${run} />
         <form onSubmit=${send}>
           <fieldset class="field"><legend>How</legend>
             ${modes.map((one) => html`

@@ -40,7 +40,7 @@ const Progress = ({ row }) =>
 
 const Action = ({ row }) => {
   if (row.need) return html`<a class="button" href=${needAddress(row.id, row.need.id)} aria-keyshortcuts="a">${row.need.kind === "approval" ? "Look" : "Answer"}</a>`;
-  if (row.status === "interrupted") return html`<${Buttons} run=${row.id.slice(4)} name=${row.name} actions=${row.modes?.length ? row.modes : ["resume"]} />`;
+  if (row.status === "interrupted") return html`<${Buttons} run=${row.id.slice(4)} name=${row.name} about=${row.about} actions=${row.modes?.length ? row.modes : ["resume"]} />`;
   return html`<a class="button" href=${addressOf(row.id)}>Look</a>`;
 };
 

@@ -21,10 +21,12 @@ export const KEYS = [
 export const areKeysOn = () => remembered.get("keys") !== "off";
 export const switchKeys = (on) => remembered.set("keys", on ? "on" : "off");
 
+// What is done with a row of a list is done with the row that has the focus, and with no other one. `a` only opens a page.
 const targetOf = (key) => {
   const name = `[aria-keyshortcuts="${key}"]`;
-  const found = [...document.querySelectorAll(`main ${name}`), ...document.querySelectorAll(name)];
-  return found.find((element) => !element.disabled);
+  const row = document.activeElement?.closest(".entry");
+  const found = [...(row?.querySelectorAll(name) ?? []), ...document.querySelectorAll(`main ${name}`), ...document.querySelectorAll(name)];
+  return found.find((element) => !element.disabled && (key === "a" || [row, null].includes(element.closest(".entry"))));
 };
 
 const isTyping = (element) =>

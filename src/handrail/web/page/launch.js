@@ -8,10 +8,10 @@ import { catalogAddress, go } from "./routes.js";
 import { age, WORDS } from "./words.js";
 
 const MODES = {
+  new: ["New run", () => ""],
   resume: ["Resume it", (run) => `keeps finished steps${run.next ? `; continues at ${run.next.replaceAll("/", " › ")}` : ""}`],
   continue: ["Continue it", () => "goes on after its end, with the files that it made"],
   restart: ["Restart it", (run) => (run.changed?.length ? `changed since: ${run.changed.join("; ")}` : "with the current definitions; a copy of its files is kept")],
-  new: ["New run", () => ""],
 };
 const LIMITS = { usd: "$" };
 const enc = encodeURIComponent;
@@ -106,7 +106,7 @@ export class LaunchPage extends Component {
     return html`
       <p>${bdi(run.id)} ${WORDS[run.status] ?? run.status} ${age(run.at, now)} ago${run.why ? html`: ${bdi(run.why)}` : null}</p>
       <fieldset class="field"><legend>How</legend>
-        ${["resume", "continue", "restart", "new"].filter((one) => offer.modes.includes(one)).map((one) => html`
+        ${Object.keys(MODES).filter((one) => offer.modes.includes(one)).map((one) => html`
           <label key=${one}><input type="radio" name="mode" checked=${mode === one} onChange=${() => this.keep({ mode: one })} /> ${MODES[one][0]} <span class="help">${bdi(MODES[one][1](run))}</span></label>`)}
       </fieldset>
       ${mode === "restart" && run.from?.length ? this.choice("restart", "From", run.from, more.restart, "the beginning") : null}

@@ -69,7 +69,7 @@ export const RunHead = ({ id, head, status, worked, quiet, delay, artifacts, pla
     <p class="crumbs"><a href="/" aria-keyshortcuts="b">‹ home</a></p>
     <div class="titlebar">
       <h1 tabindex="-1"><bdi>${head.name}</bdi> <span class="about"><bdi>${head.about}</bdi></span></h1>
-      <p class="buttons"><${Buttons} run=${id} name=${head.name} actions=${actionsOf(head, status)} /></p>
+      <p class="buttons"><${Buttons} run=${id} name=${head.name} about=${head.about} actions=${actionsOf(head, status)} /></p>
     </div>
     <p class="facts">
       <span><span class=${`sign ${status}`} aria-hidden="true">${SIGNS[status] ?? "·"}</span> <strong class=${`word ${status}`}>${WORDS[status] ?? status}</strong></span>

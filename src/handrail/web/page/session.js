@@ -1,4 +1,5 @@
 // One guided session: where its agent is, what it may do there, what was checked, how it got there and what was denied.
+import { Exactly } from "./buttons.js";
 import { Dialog, Problem } from "./dialog.js";
 import { post } from "./doing.js";
 import { bdi, Component, html, readOnly } from "./dom.js";
@@ -69,8 +70,8 @@ const Told = ({ id, agent, version }) => html`
 `;
 
 const QUESTIONS = {
-  cancel: ["Cancel…", "Cancel the workflow?", "The agent is no longer held to it. The session keeps its record.", "Cancel the workflow", "Keep it"],
-  reload: ["Reload…", "Load the files of the workflow again?", "The session stays in the same phase.", "Load them", "Leave it"],
+  cancel: ["Cancel…", (name) => `Cancel ${name}?`, "The agent is no longer held to it. The session keeps its record.", "Cancel the workflow", "Keep it"],
+  reload: ["Reload…", (name) => `Load the files of ${name} again?`, "The session stays in the same phase.", "Load them", "Leave it"],
 };
 
 class SessionButtons extends Component {
@@ -84,12 +85,12 @@ class SessionButtons extends Component {
     }
   }
 
-  render(_, { asked, error }) {
+  render({ id, head }, { asked, error }) {
     const off = { disabled: !!readOnly, title: readOnly || undefined };
     const close = () => this.setState({ asked: null, error: null });
     return html`
       <p class="buttons">${Object.keys(QUESTIONS).map((name) => html`<button key=${name} ...${off} onClick=${() => this.setState({ asked: name })}>${QUESTIONS[name][0]}</button>`)}</p>
-      ${asked ? html`<${Dialog} title=${QUESTIONS[asked][1]} onClose=${close}><p>${QUESTIONS[asked][2]}</p><${Problem} error=${error} />
+      ${asked ? html`<${Dialog} title=${QUESTIONS[asked][1](head.name ?? "this session")} onClose=${close}><${Exactly} about=${head.task} id=${id} /><p>${QUESTIONS[asked][2]}</p><${Problem} error=${error} />
         <p class="buttons"><button onClick=${close}>${QUESTIONS[asked][4]}</button><button onClick=${() => this.doIt(asked)}>${QUESTIONS[asked][3]}</button></p><//>` : null}
     `;
   }
@@ -111,7 +112,7 @@ export const Session = ({ id, received, now }) => {
     <div class="titlebar">
       <h1 tabindex="-1">${bdi(head.name ?? "Session")} <span class="about">${bdi(head.task)}${head.agent ? ` · ${head.agent}` : ""}</span></h1>
       <span class=${`state ${head.status}`}><span class="sign" aria-hidden="true">${SIGNS[head.status] ?? "·"}</span> <strong class="word">${WORDS[head.status] ?? head.status}</strong> · ${plural(head.steps ?? 0, "move")}</span>
-      ${head.status === "active" ? html`<${SessionButtons} id=${id} />` : null}
+      ${head.status === "active" ? html`<${SessionButtons} id=${id} head=${head} />` : null}
     </div>
     <p class="facts">${facts.filter(Boolean).map((fact) => html`<span key=${fact}>${bdi(fact)}</span>`)}${head.run ? html`<a href=${`/runs/${encodeURIComponent(head.run)}`}>run ${bdi(head.run)}</a>` : null}</p>
     ${head.cancelPending ? html`<p class="notice">A cancel waits for its confirmation.</p>` : null}
