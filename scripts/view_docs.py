@@ -122,6 +122,8 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "scope": "its scope",
             "worktree": "the branch of its worktree",
             "limits": "its limits",
+            "denied": "how many calls of its agents were denied",
+            "deniedTools": "how many calls of which tool were denied",
             "attempt": "its attempt",
             "started": "when it began",
             "ended": "when it ended",
@@ -156,6 +158,7 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "why": _WHY,
             "usage": _USAGE,
             "counts": "how many calls of `tools`, how many `denied`, how many `retries`",
+            "deniedTools": "how many calls of which tool were denied",
             "checks": "how many checks `held`, `failed`, and were not run",
             "together": "how many steps of a phase run at the same time; absent if one after the other",
             "lane": "[group, number]: phases of one group with different numbers run at the same time; else absent",
@@ -224,6 +227,7 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "stoppedIdle": "how often it stopped without progress",
             "sameFailures": "how often the same checks failed",
             "denied": "how many calls were denied",
+            "deniedTools": "how many calls of which tool were denied",
             "refused": "the checks that refused the last `next`",
             "started": "when it began",
             "ended": "when it ended",
@@ -263,6 +267,7 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
     },
 }
 
+_DENIED = ("how many calls of agents were denied", "how many calls of which tool were denied")
 _JSON_USAGE = "`inputTokens`, `outputTokens` and `usd` as far as they were reported"
 RUN_FIELDS: Fields = {
     "run": "its id",
@@ -291,6 +296,8 @@ ONE_RUN_FIELDS: Fields = {
     "artifacts": "the files that it published",
     "worktree": "`path`, `branch` and `base` of its worktree",
     "usage": _JSON_USAGE,
+    "denied": _DENIED[0],
+    "deniedTools": _DENIED[1],
     "hints": "what to do next",
 }
 """What it has besides if it is alone."""
@@ -304,6 +311,8 @@ STEP_FIELDS: Fields = {
     "output": "the last 40 lines that it printed, as text, if it failed; of a step that runs a flow, those of the step "
     "that failed in it. Else null",
     "usage": _JSON_USAGE,
+    "denied": _DENIED[0],
+    "deniedTools": _DENIED[1],
 }
 """A step in `phases`."""
 

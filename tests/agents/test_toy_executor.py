@@ -47,3 +47,30 @@ def test_a_workflow_cannot_be_given_to_an_agent_that_is_no_host(toy: Project) ->
     toy.workflow("w", ["look"])
     ended = toy.json("run", "w", "some", "task", "--agent", "toy", code=1)
     assert "`toy` cannot run a workflow yet" in ended["error"]
+
+
+DENIED = [{"kind": "tool", "id": "1", "name": "edit"}, {"kind": "denied", "name": "edit", "reason": "no"}]
+RAN = [{"kind": "tool", "id": "2", "name": "bash"}, {"kind": "result", "id": "2", "ok": True, "output": ""}]
+STEP = "phases: [{id: a, steps: [{id: x, node: llm-prompt, prompt: Go., %s}]}]"
+
+
+@pytest.mark.parametrize(
+    ("says", "more", "code"),
+    [
+        (DENIED, "params: {}", 5),
+        (DENIED + RAN, "params: {}", 0),
+        (DENIED, "params: {permissions: read}", 0),
+        (DENIED, "expect: [{file: made.txt}]", 0),
+        (RAN, "params: {}", 0),
+    ],
+    ids=["denied", "worked", "only reads", "proven", "nothing denied"],
+)
+def test_a_step_whose_agent_could_do_none_of_its_work_fails(
+    toy: Project, monkeypatch: pytest.MonkeyPatch, says: list[dict[str, object]], more: str, code: int
+) -> None:
+    monkeypatch.setenv("TOY_SAYS", "".join(json.dumps(line) + "\n" for line in says))
+    toy.write("made.txt", "x")
+    toy.write(".handrail/flows/talk.yaml", STEP % more)
+    ended = toy.json("run", "talk", "--agent", "toy", code=code)
+    assert ended["outcome"] == ("denied" if code else "success")
+    assert ended["deniedTools"] == ({"edit": 1} if says != RAN else {})

@@ -1,4 +1,4 @@
-"""A toy agent as executor: its program is a shell that prints one line of JSON."""
+"""A toy agent as executor: its program is a shell that prints one line of JSON, after those in `TOY_SAYS`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ ENVIRONMENT = ("TOY_*",)
 
 def launch(job: AgentJob, folder: str) -> Launch:
     del folder
-    script = 'read -r line; printf \'{"heard": "%s", "key": "%s", "other": "%s"}\\n\' "$line" "$TOY_KEY" "$OTHER_VALUE"'
-    return Launch((PROGRAM, "-c", script), stdin=job.prompt.encode() + b"\n")
+    said = 'read -r line; printf "%s" "$TOY_SAYS"; '
+    script = 'printf \'{"heard": "%s", "key": "%s", "other": "%s"}\\n\' "$line" "$TOY_KEY" "$OTHER_VALUE"'
+    return Launch((PROGRAM, "-c", said + script), stdin=job.prompt.encode() + b"\n")
 
 
 class Reader:
@@ -23,6 +24,9 @@ class Reader:
         self.heard: str | None = None
 
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+        if "kind" in data:
+            yield AgentSaid(data.pop("kind"), data)
+            return
         self.heard = json.dumps(data)
         yield AgentSaid("text", {"text": self.heard})
 

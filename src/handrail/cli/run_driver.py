@@ -31,6 +31,7 @@ from handrail.driven.runs.request import LoadedRun, changed_files
 from handrail.driven.runs.run_events import Answered, Cause, Event, RunChoice, masked_json
 from handrail.driven.runs.run_rules import programs_of_run
 from handrail.extensions.contracts import EventRecord, Observer
+from handrail.guided.sessions.denials import denied_words
 from handrail.settings.folders import shown_path
 from handrail.source.suggestions import did_you_mean
 from handrail.view.text.log import Story, output_lines
@@ -272,6 +273,8 @@ def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
         return shell.data({**run_json(run), "hints": hints})
     if not events:
         shell.say(run_line(run.summary))
+        if denied := denied_words(run.state.denied_tools()):
+            shell.talk(denied)
     questions = list(run.state.questions.values()) if run.state.status == "waiting" else []
     for question in questions:
         option = f" --question {question.id}" if len(questions) > 1 else ""

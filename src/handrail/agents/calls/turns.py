@@ -194,7 +194,10 @@ def _decide_stop(host: Host, agent: str, ref: SessionRef, request: messages.Agen
     card = session.card()
     farewell = card["farewell"] if card is not None else None
     if farewell and session.do(Tell()).decision.events:
-        return _policy(farewell=farewell)
+        from handrail.guided.sessions.denials import denials_since, denied_words, tool_counts
+
+        denials = denials_since(ref.folder, card["state"]["started"]) if card is not None else ()
+        return _policy(farewell="\n".join(filter(None, (farewell, denied_words(tool_counts(denials))))))
     if request["hands_off"] or hook_files.has_mark(ref.folder, hook_files.PAUSED):
         return _policy()
     is_active = card is not None and bool(card["context"])

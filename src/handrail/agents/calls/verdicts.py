@@ -11,7 +11,7 @@ import os
 
 import handrail
 from handrail.guided.sessions import hook_files
-from handrail.guided.sessions.gate import current_card, too_early, verdict
+from handrail.guided.sessions.gate import current_card, is_work, too_early, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def tool_verdict(
 
         from handrail.guided.sessions.denials import add_denial
 
-        add_denial(ref.folder, answer, request["call"], env, time.time())
+        add_denial(ref.folder, answer, request, env, time.time())
     return answer
 
 
@@ -146,6 +146,8 @@ def _tool_verdict(
         answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)
     if answer["allow"] and not hook_files.has_mark(ref.folder, hook_files.PROGRESS):
         hook_files.set_mark(ref.folder, hook_files.PROGRESS)
+    if answer["allow"] and card is not None and is_work(request):
+        hook_files.note_work(ref.folder, card["state"]["task_id"])
     if answer["allow"] and request.get("runs_subagent"):
         hook_files.begin_subagent(ref.folder)
     if answer["allow"] and request.get("takes_context") and not request["is_subagent"] and card is not None:

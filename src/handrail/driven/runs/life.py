@@ -278,7 +278,8 @@ class FlowLife:
         except Exhausted as error:
             return run_events.RunEnded("cancelled", None, str(error), None, "budget")
         except FlowFailed as error:
-            return run_events.RunEnded("failed", None, f"{error.code} at {error.path}", error.message, error.code)
+            outcome = error.code if error.code == run_events.DENIED else None
+            return run_events.RunEnded("failed", outcome, f"{error.code} at {error.path}", error.message, error.code)
         except (NodeError, Unresolved) as error:
             return run_events.RunEnded("failed", None, error.code, error.message, error.code)
 

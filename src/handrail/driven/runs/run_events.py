@@ -302,6 +302,8 @@ class RunEnded(Event):
 BOUND_NAMES = ("usd", "minutes", "tokens")
 BOUND_OPTIONS = {"usd": "--max-usd", "minutes": "--max-minutes", "tokens": "--max-tokens"}
 BUDGET_CODE = "budget"
+DENIED = "denied"
+"""The code and the outcome of a run if every attempt of an agent at its work was denied."""
 
 
 class Bounded(Event):

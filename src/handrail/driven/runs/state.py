@@ -147,6 +147,7 @@ class RunState:
     `phases` and `steps` have what was reached, by path, and `facts` what expressions used. `closed` says of questions
     by their id whether they were `answered` or `withdrawn`; `answers` are the events of answers that still count.
     `delays` are waits for a limit or for the next attempt, and `spent` are the seconds of time limits that are used up.
+    `denied` are the denied calls of agents: path → tool → how many.
     `silent` are steps whose agent was called and has not reported what it used. `is_counted`: all others have.
     """
 
@@ -163,6 +164,7 @@ class RunState:
         self.published: dict[str, list[dict[str, Any]]] = {}
         self.artifacts: list[dict[str, Any]] = []
         self.usage: dict[str, list[dict[str, Any]]] = {}
+        self.denied: dict[str, dict[str, int]] = {}
         self.silent: dict[str, None] = {}
         self.is_counted = True
         self.delays: dict[str, Delay] = {}
@@ -381,6 +383,14 @@ class RunState:
 
     def _agent_acted(self, event: Mapping[str, Any]) -> None:
         self.doing[event["path"]] = event["text"]
+        if event["kind"] == "denied":
+            tools, tool = self.denied.setdefault(event["path"], {}), event["text"].partition(": ")[0]
+            tools[tool] = tools.get(tool, 0) + 1
+
+    def denied_tools(self) -> dict[str, int]:
+        """How many calls of each tool were denied in the whole run."""
+        every = [tool for tools in self.denied.values() for tool in tools]
+        return {tool: sum(tools.get(tool, 0) for tools in self.denied.values()) for tool in every}
 
     def _guided(self, event: Mapping[str, Any]) -> None:
         self.doing[event["path"]] = f"{event['place']}: {event['text'] or event['kind']}"
@@ -435,7 +445,7 @@ class RunState:
     def _forget(self, is_gone: Callable[[str], bool]) -> None:
         """Forget everything about phases and steps that run again, and withdraw their questions."""
         of_paths: list[dict[str, Any]] = [self.phases, self.steps, self.facts, self.sessions, self.published]
-        for known in (*of_paths, self.delays, self.spent, self.doing):
+        for known in (*of_paths, self.delays, self.spent, self.doing, self.denied):
             for path in [path for path in known if is_gone(path)]:
                 del known[path]
         self.left_out = {path for path in self.left_out if not is_gone(path)}

@@ -27,7 +27,8 @@ class GuideStatus:
     """The state of a workflow in an agent's conversation. `message` is the next prompt for the agent.
 
     `same_failures` counts how often in a row the exit checks failed in the same way, and `warnings` how often the agent
-    was told so.
+    was told so. `denied` are the denied calls so far, as (tool, reason). `is_denied`: the workflow is done, but every
+    attempt at its work was denied, and no phase had an exit check that holds.
     """
 
     session: str
@@ -38,6 +39,8 @@ class GuideStatus:
     summaries: list[dict[str, str]]
     same_failures: int = 0
     warnings: int = 0
+    denied: tuple[tuple[str, str], ...] = ()
+    is_denied: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """The denied calls of an agent: a file `trail` beside the session's journal, one line of JSON per call.
 
 A hook imports this only when it denies a call, and it must be quick even then: so every value of the environment that
-is not a path is hidden, whether it is a secret or not. The file is for people, and no decision depends on it: a line
-that cannot be written is left out. If the file gets too large, its older half is dropped. Standard library only.
+is not a path is hidden, whether it is a secret or not. The file is for people: a line that cannot be written is left
+out. If the file gets too large, its older half is dropped. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import os
 
 from handrail.base import files, jsonlite
 from handrail.base.record import Record
-from handrail.guided.sessions.hook_files import append
+from handrail.guided.sessions.gate import is_work
+from handrail.guided.sessions.hook_files import WORKED, append, mark_text
+from handrail.source.plain_text import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from handrail.extensions.contracts.messages import CallArguments, Verdict
+    from handrail.extensions.contracts.messages import ToolCall, Verdict
+    from handrail.guided.sessions.machine import State
 
 TRAIL_FILE = "trail"
 MOST_BYTES = 256 * 1024
@@ -28,13 +31,17 @@ HIDDEN, SHORTEST = "[hidden]", 8
 
 
 class Denial(Record):
-    """A denied call. `excerpt` is what it would have done: its command, or the paths that it writes or reads."""
+    """A denied call. `excerpt` is what it would have done: its command, or the paths that it writes or reads.
+
+    `is_work`: it would have written or run something.
+    """
 
     at: float
     tool: str
     rule: str
     reason: str
     excerpt: str
+    is_work: bool = False
 
 
 class Trail(Record):
@@ -44,8 +51,9 @@ class Trail(Record):
     end: int
 
 
-def add_denial(folder: str, verdict: Verdict, call: CallArguments | None, env: Mapping[str, str], at: float) -> None:
+def add_denial(folder: str, verdict: Verdict, request: ToolCall, env: Mapping[str, str], at: float) -> None:
     """Append a denied call. Values of the environment and whatever controls a screen are taken out first."""
+    call = request["call"]
     secrets = [value for value in env.values() if len(value) >= SHORTEST and not value.startswith("/")]
 
     def clean(text: str | None, most: int) -> str:
@@ -54,9 +62,9 @@ def add_denial(folder: str, verdict: Verdict, call: CallArguments | None, env: M
             text = text.replace(value, HIDDEN)
         return "".join(char if char.isprintable() else " " for char in text[:most])
 
-    action = call["runs"] or " ".join(call["writes"] or call["reads"]) if call is not None else ""
+    action = call["runs"] or " ".join(call["writes"] or call["reads"])
     line = {"t": at, "tool": clean(verdict["tool"], 80), "rule": verdict["rule"]}
-    line |= {"reason": clean(verdict["reason"], REASON), "excerpt": clean(action, EXCERPT)}
+    line |= {"reason": clean(verdict["reason"], REASON), "excerpt": clean(action, EXCERPT), "work": is_work(request)}
     path = os.path.join(folder, TRAIL_FILE)
     try:
         append(path, jsonlite.dumps(line).encode("utf-8", "replace") + b"\n")
@@ -89,8 +97,34 @@ def trail_size(folder: str) -> int:
 def _denial(line: bytes) -> Denial | None:
     try:
         data = jsonlite.loads(line.decode())
-        at, *texts = [data[name] for name in ("t", "tool", "rule", "reason", "excerpt")]
+        at, tool, rule, reason, excerpt = [data[name] for name in ("t", "tool", "rule", "reason", "excerpt")]
     except (ValueError, RecursionError, KeyError, TypeError):
         return None
-    is_whole = isinstance(at, int | float) and all(isinstance(text, str) for text in texts)
-    return Denial(float(at), *texts) if is_whole else None
+    is_whole = isinstance(at, int | float) and all(isinstance(text, str) for text in (tool, rule, reason, excerpt))
+    return Denial(float(at), tool, rule, reason, excerpt, data.get("work") is True) if is_whole else None
+
+
+def denials_since(folder: str, started: float) -> list[Denial]:
+    """The denied calls of the task that began at this time."""
+    return [denial for denial in read_trail(folder).denials if denial.at >= started]
+
+
+def tool_counts(denials: Iterable[Denial]) -> dict[str, int]:
+    """How many calls of each tool were denied."""
+    counts: dict[str, int] = {}
+    for denial in denials:
+        counts[denial.tool] = counts.get(denial.tool, 0) + 1
+    return counts
+
+
+def denied_words(tools: Mapping[str, int]) -> str:
+    """`3 calls were denied: edit 2, bash 1`; empty if none was."""
+    number = sum(tools.values())
+    names = ", ".join(f"{tool} {count}" for tool, count in tools.items())
+    return f"{counted(number, 'call')} {'was' if number == 1 else 'were'} denied: {names}" if number else ""
+
+
+def is_all_work_denied(folder: str, state: State) -> bool:
+    """True if calls of the task that write or run something were denied, and none of them was allowed."""
+    was_denied = any(denial.is_work for denial in denials_since(folder, state.started))
+    return was_denied and mark_text(folder, WORKED) != state.task_id

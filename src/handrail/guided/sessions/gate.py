@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from handrail.extensions.contracts.messages import CardBody, GateRules, Verdict
+    from handrail.extensions.contracts.messages import CardBody, GateRules, ToolCall, Verdict
     from handrail.guided.sessions.hook_files import SessionRef
 
 
@@ -44,6 +44,21 @@ def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touc
         reason = render(gate["template"], {**gate["values"], "toolName": tool})
         return _verdict(tool, "blacklist" if is_denied else "whitelist", reason)
     return _verdict(tool, "open" if deny is None and allow is None else "unlisted" if allow is None else "listed")
+
+
+_WORK = ("edit", "write", "bash")
+
+
+def may_work(names: Iterable[str]) -> bool:
+    """True if a tool with these names may write or run something. What a tool of an MCP server does is not known."""
+    return any(name in _WORK or name.startswith("mcp:") for name in names)
+
+
+def is_work(request: ToolCall) -> bool:
+    """True if a call may write or run something."""
+    call, others = request["call"], request.get("also", ())
+    names = (request["tool"], *request["aliases"], *(name for names in others for name in names))
+    return not request["is_harmless"] and bool(call["writes"] or call["runs"] is not None or may_work(names))
 
 
 def _verdict(tool: str, rule: str, reason: str | None = None) -> Verdict:

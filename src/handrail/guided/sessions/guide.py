@@ -9,6 +9,7 @@ from handrail.base import journal
 from handrail.extensions.contracts import GuideNews, GuideStatus, Stubs
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions import hook_files, machine, words
+from handrail.guided.sessions.denials import denials_since, is_all_work_denied
 from handrail.guided.sessions.machine import Event, State
 from handrail.guided.sessions.sessions import Conversation, Sessions
 from handrail.guided.sessions.store import Session, SessionReport, report_now
@@ -32,7 +33,7 @@ class SessionGuide:
 
     def begin(self, workflow: str, task: str, host: tuple[str, str], run: str) -> GuideStatus:
         report = self.start(workflow, task, conversation=self._conversation(host), run=run)
-        return _status_of(report, report.message)
+        return self._status_of(report, report.message)
 
     def standing(self, host: tuple[str, str]) -> GuideStatus | None:
         """The state of the workflow in a conversation; None if no workflow was started there."""
@@ -41,8 +42,8 @@ class SessionGuide:
             return None
         report = report_now(session, session.read())
         if report.plan is None or not report.state.is_active:
-            return _status_of(report, report.message)
-        return _status_of(report, words.reminder(report.plan, report.state))
+            return self._status_of(report, report.message)
+        return self._status_of(report, words.reminder(report.plan, report.state))
 
     def is_heard(self, host: tuple[str, str]) -> bool:
         """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
@@ -68,19 +69,28 @@ class SessionGuide:
     def _session(self, host: tuple[str, str]) -> Session:
         return self.sessions.session(self._conversation(host).session)
 
+    def _status_of(self, report: SessionReport, message: str) -> GuideStatus:
+        state, session = report.state, self.sessions.session(report.session)
+        denials = denials_since(session.folder, state.started)
+        return GuideStatus(
+            session=report.session,
+            status=state.status,
+            steps=state.steps,
+            status_line=report.status_line,
+            message=message,
+            summaries=[{"phase": phase, "summary": text} for phase, text in state.summaries],
+            same_failures=state.same_failures,
+            warnings=state.same_failures - state.same_limit + 1 if state.is_going_in_circles else 0,
+            denied=tuple((denial.tool, denial.reason) for denial in denials),
+            is_denied=state.status == "done"
+            and is_all_work_denied(session.folder, state)
+            and not _has_proof(session, state),
+        )
 
-def _status_of(report: SessionReport, message: str) -> GuideStatus:
-    summaries = [{"phase": phase, "summary": text} for phase, text in report.state.summaries]
-    return GuideStatus(
-        session=report.session,
-        status=report.state.status,
-        steps=report.state.steps,
-        status_line=report.status_line,
-        message=message,
-        summaries=summaries,
-        same_failures=report.state.same_failures,
-        warnings=report.state.same_failures - report.state.same_limit + 1 if report.state.is_going_in_circles else 0,
-    )
+
+def _has_proof(session: Session, state: State) -> bool:
+    """True if exit checks of a phase held since the task began."""
+    return any(news.kind == "check-held" and news.time >= state.started for news in whole_story(session))
 
 
 class SessionFollower:

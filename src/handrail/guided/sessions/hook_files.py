@@ -159,6 +159,8 @@ def write_card(folder: str, card: Card) -> None:
 
 PROGRESS = "progress"
 """The agent did work since the last reminder."""
+WORKED = "worked"
+"""A call that writes or runs something was allowed. Contains the id of the task."""
 TURN = "turn"
 """A turn has begun and has not ended yet. Contains the host's id of the turn, if it has one."""
 PAUSED = "paused"
@@ -216,6 +218,12 @@ def clear_mark(folder: str, name: str) -> None:
         os.unlink(os.path.join(folder, name))
     except OSError:
         return
+
+
+def note_work(folder: str, task: str) -> None:
+    """Record that a call which writes or runs something was allowed in a task."""
+    if mark_text(folder, WORKED) != task:
+        set_mark(folder, WORKED, task)
 
 
 def is_new_work(folder: str, ids: tuple[str, ...]) -> bool:

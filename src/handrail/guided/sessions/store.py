@@ -18,6 +18,7 @@ from handrail.base.errors import StateError
 from handrail.base.files import make_private
 from handrail.base.record import Record
 from handrail.guided.sessions import hook_files, machine, words
+from handrail.guided.sessions.denials import denials_since, tool_counts
 from handrail.guided.sessions.hook_files import ABOUT, JOURNAL, SessionRef
 from handrail.guided.sessions.machine import (
     SUMMARY_LENGTH,
@@ -33,7 +34,7 @@ from handrail.guided.workflows.plan import Plan, plan_from_json, plan_to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -344,7 +345,7 @@ class SessionReport(Record):
 
     `message` is for the agent; `view.text.session` has that for a person. `event` is what the command caused last.
     `by` is who caused the last record of the session. `run` is the id of the run that the session belongs to; None if a
-    person works in it, or if it was not looked up.
+    person works in it, or if it was not looked up. `denied` says how many calls of each tool were denied.
     """
 
     session: str
@@ -357,6 +358,7 @@ class SessionReport(Record):
     event: Event | None = None
     by: str | None = None
     run: str | None = None
+    denied: Mapping[str, int] = {}
 
     @property
     def status_line(self) -> str | None:
@@ -380,7 +382,8 @@ def report_now(session: Session, snapshot: Snapshot) -> SessionReport:
     """The report of a session without a command."""
     plan = session.pinned_plan(snapshot.state)
     message = words.status_text(plan, snapshot.state, moment(snapshot.state.started)) if plan else ""
-    return SessionReport(session.id, plan, snapshot.state, message, by=snapshot.by)
+    denied = tool_counts(denials_since(session.folder, snapshot.state.started))
+    return SessionReport(session.id, plan, snapshot.state, message, by=snapshot.by, denied=denied)
 
 
 def report_after(session: Session, outcome: CommandOutcome, results: tuple[CheckResult, ...] = ()) -> SessionReport:
@@ -389,8 +392,9 @@ def report_after(session: Session, outcome: CommandOutcome, results: tuple[Check
     message = _message(outcome, plan, results)
     decision = outcome.decision
     event = decision.events[-1] if decision.events and decision.refusal is None else None
+    denied = tool_counts(denials_since(session.folder, outcome.after.started))
     return SessionReport(
-        session.id, plan, outcome.after, message, decision.refusal, results, event=event, by=outcome.by
+        session.id, plan, outcome.after, message, decision.refusal, results, event=event, by=outcome.by, denied=denied
     )
 
 

@@ -289,7 +289,8 @@ class RunTopic:
         if event.kind in _COUNTED:
             name = _COUNTED[event.kind]
             counts[name] = counts.get(name, 0) + 1
-        self.tree.put(event.path, doing=short_text(act_words(event)), counts=dict(counts))
+        about = {"counts": dict(counts), "deniedTools": dict(self.state.denied.get(event.path, {}))}
+        self.tree.put(event.path, doing=short_text(act_words(event)), **about)
 
     def _guide(self, _: float, event: run_events.Guided) -> None:
         take_visit(self.window, event)
@@ -349,15 +350,17 @@ class RunTopic:
 
     def _head(self) -> None:
         state = self.state
-        is_over = state.status in ("completed", "stopped")
+        is_over, denied = state.status in ("completed", "stopped"), state.denied_tools()
         self.rows.put(HEAD, "", {
             "status": state.status,
-            "outcome": state.outcome if is_over else None,
+            "outcome": state.outcome if is_over or state.outcome == run_events.DENIED else None,
             "why": self._end_reason(),
             "done": len(self._finished_steps),
             "total": len(self.tree.own_steps),
             "usage": self._usage_sums[""].to_json() if "" in self._usage_sums else {},
             "modes": available_modes(state, self.plan),
+            "denied": sum(denied.values()),
+            "deniedTools": denied,
         })  # fmt: skip
 
     def _end_reason(self) -> dict[str, Any] | None:

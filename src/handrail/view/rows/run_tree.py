@@ -205,9 +205,9 @@ _EMPTY: dict[str, Any] = {
     "try": 0,
     "tries": 1,
     "children": 0,
-    **{name: {} for name in ("usage", "counts", "checks")},
+    **{name: {} for name in ("usage", "counts", "deniedTools", "checks")},
 }
-_FRESH = ("status", "started", "ended", "took", "worked", "try", "doing", "why", "counts", "checks")
+_FRESH = ("status", "started", "ended", "took", "worked", "try", "doing", "why", "counts", "deniedTools", "checks")
 
 
 class NodeTree:

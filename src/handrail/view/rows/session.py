@@ -8,6 +8,7 @@ replaced.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,7 +40,7 @@ class SessionTopic:
         self._moves = self._loops = 0
         self._visits: dict[int, int] = {}
         self._end_time: float | None = None
-        self._denial_count = 0
+        self._denied: Counter[str] = Counter()
         self._head()
 
     def mark(self, facts: Mapping[str, Any]) -> None:
@@ -54,7 +55,7 @@ class SessionTopic:
         self.rows.seq += 1
         if not self.state.is_active or denial.at < self.state.started:
             return
-        self._denial_count += 1
+        self._denied[clean(denial.tool)] += 1
         text = "\n".join((denial.tool, denial.rule, denial.excerpt))
         id_ = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
         old_row = self.rows.get(DENIALS, id_)
@@ -97,8 +98,8 @@ class SessionTopic:
         for section in (STOPS, MOVES, CHECKS, DENIALS):
             for row in self.rows.section(section):
                 self.rows.drop(section, row["id"])
-        self._moves = self._loops = self._denial_count = 0
-        self._visits, self._end_time = {}, None
+        self._moves = self._loops = 0
+        self._visits, self._end_time, self._denied = {}, None, Counter()
         self._show_plan()
         if self.state.is_active:
             self._move(at, None, self.state.at, cause, "")
@@ -174,7 +175,8 @@ class SessionTopic:
             "sentOn": state.sent_on,
             "stoppedIdle": state.idle_stops,
             "sameFailures": state.same_failures,
-            "denied": self._denial_count,
+            "denied": sum(self._denied.values()),
+            "deniedTools": dict(self._denied),
             "started": state.started or None,
             "ended": self._end_time,
             "cancelPending": state.cancel_asked,

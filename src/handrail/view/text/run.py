@@ -19,7 +19,7 @@ from handrail.driven.flows.results import (
 from handrail.driven.runs.estimate import Estimate, Forecast, Spread
 from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.restart import first_unfinished
-from handrail.driven.runs.run_events import BUDGET_CODE, Bounded, RunStatus, StepStatus, option_named_in
+from handrail.driven.runs.run_events import BUDGET_CODE, DENIED, Bounded, RunStatus, StepStatus, option_named_in
 from handrail.driven.runs.state import RunState, StepState
 from handrail.driven.runs.summary import USAGE_NAMES
 from handrail.settings.secrets import SECRET_MISSING
@@ -36,6 +36,8 @@ def exit_code_of(state: RunState) -> int:
     """The exit code of a command that drove a run."""
     if state.status == "failed" and state.code == "timeout":
         return 3
+    if state.code == DENIED:
+        return 5
     if state.code == BUDGET_CODE:
         return 6
     return EXIT_CODES.get(state.status, 1)
@@ -60,6 +62,8 @@ def run_json(run: LoadedRun) -> dict[str, Any]:
         "artifacts": state.artifacts,
         "worktree": None if tree is None else {"path": tree.path, "branch": tree.branch, "base": tree.base},
         "usage": _usage_json(head),
+        "denied": head["denied"],
+        "deniedTools": head["deniedTools"],
     }
 
 
@@ -88,6 +92,8 @@ def _step_json(run: LoadedRun, topic: RunTopic, step: Step, path: str) -> dict[s
         "error": state.error,
         "output": clean(next(failed_outputs(run, path), ("", ""))[1]) or None,
         "usage": _usage_json(row),
+        "denied": sum(row["deniedTools"].values()),
+        "deniedTools": row["deniedTools"],
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.guided.sessions import machine, words
+from handrail.guided.sessions.denials import denied_words
 from handrail.guided.sessions.store import SessionReport, moment
 from handrail.guided.sessions.words import check_lines
 from handrail.source.plain_text import command_line, counted, one_line, plain_lines
@@ -47,6 +48,7 @@ def _lines(report: SessionReport, session: str | None, clock: Callable[[float], 
     else:
         yield from _event_lines(report, plan)
         yield from _status_lines(plan, state, clock) if event is None else ()
+        yield from ["", denied_words(report.denied)] if report.denied and event is None else ()
         yield from _phase_text(plan, state, session)
 
 
@@ -55,6 +57,8 @@ def _end_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
         yield f"✓ {report.event.phase} is done."
     sign = "✓" if report.state.status == "done" else "■"
     yield f"{sign} {words.farewell(plan, report.state) or report.message}"
+    if report.denied:
+        yield denied_words(report.denied)
 
 
 def _event_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
@@ -164,6 +168,8 @@ def session_json(report: SessionReport) -> dict[str, Any]:
         "cancelPending": state.cancel_asked,
         "by": report.by,
         "refusedCommands": list(state.refused),
+        "denied": sum(report.denied.values()),
+        "deniedTools": dict(report.denied),
     }
     if report.run is not None:
         data["run"] = report.run

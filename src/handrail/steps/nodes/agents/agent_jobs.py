@@ -12,7 +12,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
@@ -32,6 +33,8 @@ from handrail.extensions.contracts import (
     NodeError,
     Work,
 )
+from handrail.guided.sessions.denials import denied_words
+from handrail.guided.sessions.gate import may_work
 from handrail.settings.environment import NoSuchProgram, chosen_program, without_logins
 from handrail.settings.routes import Route
 from handrail.settings.secrets import allowed_variables
@@ -195,11 +198,13 @@ async def run_job(agent: ChosenAgent, job: AgentJob, context: NodeContext) -> di
     name = agent.route.agent
     result: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
     result |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None, "retried": False}
+    attempts = WorkAttempts(context.registry.host(name).aliases if context.registry.is_host(name) else lambda _: ())
     async with contextlib.aclosing(call_agent(agent.executor, job)) as events:
         async for event in events:
             context.tell(event if event.kind != "session" else AgentSaid("session", {**event.data, "agent": name}))
             _add_to_result(event, result)
-    return result
+            attempts.take(event)
+    return {**result, "deniedWork": {} if attempts.has_worked else dict(attempts.denied)}
 
 
 def _add_to_result(event: AgentSaid, result: dict[str, Any]) -> None:
@@ -222,6 +227,30 @@ def _add_to_result(event: AgentSaid, result: dict[str, Any]) -> None:
             result["output"] = text
             if event.data.get("structured") is not None:
                 result["result"] = event.data["structured"]
+
+
+class WorkAttempts:
+    """Whether an agent's calls that may write or run something were denied. `aliases` are the other names of a tool."""
+
+    def __init__(self, aliases: Callable[[str], tuple[str, ...]]) -> None:
+        self.aliases = aliases
+        self.names: dict[Any, str] = {}
+        self.denied: Counter[str] = Counter()
+        self.has_worked = False
+
+    def take(self, event: AgentSaid) -> None:
+        id_ = event.data.get("id")
+        name = str(event.data.get("name") or self.names.get(id_))
+        if event.kind == "tool":
+            self.names[id_] = name
+        elif may_work((name, *self.aliases(name))):
+            self.denied[name] += event.kind == "denied"
+            self.has_worked |= event.kind == "result" and bool(event.data.get("ok"))
+
+
+def denied_error(agent: str, tools: Mapping[str, int]) -> NodeError:
+    """The error of an agent that says it is done, although every attempt at its work was denied."""
+    return LastingError("denied", f"`{agent}` ended, but every attempt at its work failed: {denied_words(tools)}")
 
 
 def correction_text(context: NodeContext) -> str | None:

@@ -28,6 +28,7 @@ from handrail.steps.nodes.agents.agent_jobs import (
     WORK_FOLDER,
     choose_agent,
     correction_text,
+    denied_error,
     job_for,
     outcome_error,
     run_job,
@@ -148,6 +149,9 @@ async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any
     _refuse_missing(work, context, only)
     if job.schema is not None and (problems := problems_of(job.schema, result.get("result"))):
         raise NodeError("answer", f"{result['executor']}: its answer does not match the schema: {'; '.join(problems)}")
+    is_proven = not work.own_checks or work.params.get("requiredArtifacts") or job.schema or job.permissions == "read"
+    if not is_proven and any(result["deniedWork"].values()):
+        raise denied_error(result["executor"], result["deniedWork"])
     return {name: result[name] for name in OUTPUTS if name in result}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections import Counter
 from typing import Any
 
 from handrail.base.dataclasses import replace
@@ -24,6 +25,7 @@ from handrail.steps.nodes.agents.agent_jobs import (
     ChosenAgent,
     choose_agent,
     correction_text,
+    denied_error,
     job_for,
     outcome_error,
     run_job,
@@ -83,7 +85,11 @@ async def run(work: Work, context: NodeContext) -> Any:
         prompt = status.message + correction_note
     job = job_for(agent, work, context, prompt)
     job = replace(job, stubs=replace(guide.stubs, conversation=host[1]))
-    return await WorkflowDriver(agent, guide, context, host).drive(job, status)
+    outputs = await WorkflowDriver(agent, guide, context, host).drive(job, status)
+    ended = guide.standing(host)
+    if work.own_checks and ended is not None and ended.is_denied:
+        raise denied_error(agent.route.agent, Counter(tool for tool, _ in ended.denied))
+    return outputs
 
 
 def _latest(guide: Guide, agent: str, context: NodeContext) -> tuple[str, str]:
@@ -148,8 +154,8 @@ class WorkflowDriver:
             result = await run_job(self.agent, replace(job, session=thread, new_session=fresh), context)
             self._tell_news()
             self.calls += 1
-            self.denied += result["denied"]
-            steps, status = status.steps, self._status()
+            steps, before, status = status.steps, len(status.denied), self._status()
+            self._tell_denied(status.denied[before:], result["denied"])
             error = outcome_error(result)
             if status.status != "active":
                 break
@@ -181,6 +187,12 @@ class WorkflowDriver:
             agent = self.agent.route.agent
             message = f"`{agent}` did not call Handrail's hooks, so the workflow is not enforced; `{agent}` was stopped"
             raise LastingError("unguarded", f"{message} (do its settings switch hooks off?)")
+
+    def _tell_denied(self, denied: tuple[tuple[str, str], ...], told: int) -> None:
+        """Tell the denied calls of a call of the agent. Some agents have told them, or more, themselves."""
+        self.denied += max(told, len(denied))
+        for tool, reason in denied[told:]:
+            self.context.tell(AgentSaid("denied", {"name": tool, "reason": reason}))
 
     async def _follow(self) -> None:
         while True:
