@@ -54,7 +54,7 @@ def test_on_a_terminal_the_last_lines_of_a_failed_step_are_below_the_tree(failed
             while piece := os.read(master, 65536):
                 shown += piece
     os.close(master)
-    lines = shown.decode().splitlines()
+    lines = shown.decode().replace("\x1b[?7h", "").splitlines()
     at = lines.index("the last lines that `a/x` printed:")
     assert lines[at + 1 : at + 3] == ["    22", "    23"]
     assert lines[at + 39 : at + 41] == ["    FAILED  (errors=1)", "    ---"]
