@@ -235,7 +235,16 @@ def test_who_starts_it_is_told_which_file_has_the_error(
     build(f"err/{case}", project.folder)
     said = project.run(*command)
     assert said.code == 2
-    assert said.err.startswith(f"error: {expected} has 1 error\nhint: run `handrail validate .handrail/")
+    assert said.err.startswith(f"error: {expected} has 1 error\n.handrail/")
+    assert said.err.splitlines()[-1].startswith("hint: run `handrail validate .handrail/")
+
+
+def test_who_runs_a_definition_with_an_error_sees_the_error_itself(project: Project) -> None:
+    project.write(".handrail/flows/ship.yaml", "phases:\n- {id: a, steps: [{id: x, node: sett}]}\n")
+    (problem,) = project.run("validate").out.strip().split("\n\n")
+    said = project.run("run", "ship")
+    assert (said.code, problem in said.err) == (2, True)
+    assert project.json("run", "ship", code=2)["error"]["problems"] == project.json("validate", code=2)["problems"]
 
 
 def test_a_path_may_be_a_phase_file_of_a_workflow(project: Project) -> None:

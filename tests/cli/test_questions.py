@@ -273,3 +273,75 @@ def test_last_is_known_for_runs_of_0_1_0(project: Project) -> None:
         path.unlink()
     os.utime(next((project.home / "state" / "runs").rglob(f"{first}/1")))
     assert [run["run"] for run in project.json("runs")["runs"]] == [second, first]
+
+
+def test_an_answer_is_typed_as_field_and_value(project: Project) -> None:
+    asking(project, "a")
+    said = project.run("answer", "last")
+    assert (said.code, "--question q1 who=TEXT`" in said.err) == (4, True)
+    assert project.json("answer", "last", "who=Ada = B")["status"] == "completed"
+    assert events(project, "last", "Answered")[0]["values"] == {"who": "Ada = B"}
+
+
+FIELDS = """
+{id: sure, type: boolean, label: Sure, required: true}, {id: one, type: single-select, label: One, options: [x, y]},
+{id: many, type: multi-select, label: Many, options: [{value: p, label: The P}, q]}
+"""
+
+
+def wide(project: Project) -> None:
+    step = f"{{id: a, node: user-input, params: {{formId: wide, title: Wide?, fields: [{FIELDS}]}}}}".replace("\n", " ")
+    project.write(".handrail/flows/wide.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
+    project.json("run", "wide", code=4)
+
+
+def test_typed_values_have_the_type_of_their_field(project: Project) -> None:
+    wide(project)
+    project.json("answer", "last", "sure=no", "one=y", "many=the p,q")
+    assert events(project, "last", "Answered")[0]["values"] == {"sure": False, "one": "y", "many": ["p", "q"]}
+
+
+def test_typed_values_that_do_not_fit_are_all_named_and_leave_nothing(project: Project) -> None:
+    wide(project)
+    before = files_of(project)
+    said = project.run("answer", "last", "sur=yes", "one=z", "many=p,r", "more")
+    assert (said.code, files_of(project)) == (2, before)
+    for problem in (
+        "did you mean `sure`?",
+        "`sure` is not answered",
+        "found the text `z`",
+        "`r`",
+        "`more` is not FIELD",
+    ):
+        assert problem in said.err
+    for more in (["--file", letter(project), "sure=yes"], ["--approve"], ["--note", "so"]):
+        assert project.run("answer", "last", *more).code == 2
+
+
+APPROVE = "phases:\n- {id: a, steps: [{id: x, node: approve, params: {question: Ship it?}}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "values", "status"),
+    [
+        ("--approve", {"approved": True, "reason": "so"}, "completed"),
+        ("--reject", {"approved": False, "reason": "so"}, "stopped"),
+    ],
+)
+def test_an_approval_is_given_or_refused_without_a_file(
+    project: Project, option: str, values: dict[str, Any], status: str
+) -> None:
+    project.write(".handrail/flows/ship.yaml", APPROVE)
+    project.json("run", "ship", code=4)
+    assert "--question q1 --approve`, or `--reject --note TEXT`" in project.run("answer", "last").err
+    assert project.json("answer", "last", option, "--note", "so")["status"] == status
+    assert events(project, "last", "Answered")[0]["values"] == values
+
+
+@pytest.mark.whole
+def test_an_interrupted_step_is_decided_with_a_typed_answer(project: Project) -> None:
+    step = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'kill -9 $PPID']}}"
+    project.write(".handrail/flows/once.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
+    project.process("run", "once")
+    project.json("resume", "last", code=4)
+    assert project.json("answer", "last", "rerun=fail")["status"] == "failed"

@@ -59,10 +59,14 @@ class UntrustedError(HandrailError):
 
 
 class DefinitionError(HandrailError):
-    """The requested definition has errors."""
+    """The requested definition has errors. `problems` are these errors, as far as they are known."""
 
     code = "definition"
     exit_code = 2
+
+    def __init__(self, message: str, hint: str | None = None, problems: tuple[object, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.problems = problems
 
 
 class StateError(HandrailError):

@@ -8,15 +8,28 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import click
 
+from handrail.base.errors import UsageError
 from handrail.cli.output import Shell, wants_colour
-from handrail.driven.forms.form import Form, FormField, Option, When, accept, choices, initial, is_shown, problems
-from handrail.source.plain_text import plain, plain_lines
+from handrail.driven.forms.form import (
+    Form,
+    FormField,
+    Option,
+    When,
+    WrongAnswers,
+    accept,
+    choices,
+    initial,
+    is_shown,
+    problems,
+)
+from handrail.source.plain_text import command_line, plain, plain_lines, some
+from handrail.source.suggestions import did_you_mean
 from handrail.source.values import as_text
 
 _WORDS = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}
@@ -206,6 +219,55 @@ _READ: dict[str, Callable[[FormField, tuple[Option, ...]], Any]] = {
     "single-select": _read_one,
     "multi-select": _read_several,
 }
+
+
+def typed_answers(form: Form, words: Sequence[str]) -> dict[str, Any]:
+    """The answers of words such as `who=Ada`. A choice may be named by its label, several are separated by commas.
+
+    Raises `UsageError` with all problems.
+    """
+    fields, values, wrong = {field.id: field for field in form.fields}, dict[str, Any](), list[str]()
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or name not in fields:
+            hint = did_you_mean(name, fields) or f"fields: {some(list(fields))}"
+            wrong.append(f"`{word}` is not FIELD=VALUE with a field of the form; {hint}")
+            continue
+        values[name] = _typed_value(fields[name], choices(fields[name], values), text)
+    try:
+        answers = accept(form, values)
+    except WrongAnswers as error:
+        wrong += [problem.text for problem in error.problems]
+    if wrong:
+        raise UsageError("; ".join(wrong), "`handrail answer RUN --show` prints the questions")
+    return answers
+
+
+def _typed_value(field: FormField, options: tuple[Option, ...], text: str) -> Any:
+    """The value of a field as typed. A text that fits no option stays, and the form refuses it."""
+    match field.type:
+        case "boolean":
+            return _WORDS.get(text.strip().casefold(), text)
+        case "single-select":
+            return _match(text, options) or text
+        case "multi-select" if _match(text, options) is None:
+            parts = [part.strip() for part in text.split(",") if part.strip() not in ("", _NOTHING)]
+            return [_match(part, options) or part for part in parts]
+        case "multi-select":
+            return [_match(text, options)]
+    return text
+
+
+def typed_example(form: Form) -> str:
+    """`who=TEXT`: what to type for the fields that are needed, or for the first one."""
+    needed = [field for field in form.fields if field.required and field.when is None] or form.fields[:1]
+    return " ".join(f"{field.id}={_example_value(field)}" for field in needed)
+
+
+def _example_value(field: FormField) -> str:
+    if field.type == "boolean":
+        return "yes"
+    return command_line(field.options[0].value) if field.is_select and field.options else "TEXT"
 
 
 def print_form(shell: Shell, form: Form, *, is_asked_for: bool) -> None:

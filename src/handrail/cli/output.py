@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 SIGN_COLOURS = {"✓": GREEN, "✗": RED, "●": CYAN, "○": DIM, "·": DIM, "?": YELLOW, "!": YELLOW, "■": YELLOW}
+SHOWN_PROBLEMS = 5
+"""How many errors of a definition are printed if it is to be used. `handrail validate` prints all."""
 NO_TERMINAL = 400
 """How wide a line may be if the output is not a terminal."""
 
@@ -184,9 +186,16 @@ def print_error(error: HandrailError, *, to_json: bool) -> None:
     """Print an error for people, and with `--json` also one object for programs."""
     message = plain_lines(_shorter(error.message))
     hint = plain_lines(_shorter(error.hint)) if error.hint else None
+    problems = getattr(error, "problems", ())
     if to_json:
-        echo(as_json({"error": {"code": error.code, "message": message, "hint": hint}}))
+        rows = [{**problem.to_json(), "file": _shorter(problem.file)} for problem in problems]
+        more = {"problems": rows} if rows else {}
+        echo(as_json({"error": {"code": error.code, "message": message, "hint": hint, **more}}))
     echo(f"{styled('error', RED, BOLD, err=True)}: {message}", err=True)
+    for problem in problems[:SHOWN_PROBLEMS]:
+        from handrail.source.diagnostics import diagnostic_text
+
+        echo(_shorter(diagnostic_text(problem)), err=True)
     if hint:
         echo(f"{styled('hint', BOLD, err=True)}: {hint}", err=True)
 

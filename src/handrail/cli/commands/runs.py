@@ -17,7 +17,7 @@ from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import RefusedError, UsageError
 from handrail.base.processes import start_detached
-from handrail.cli.forms import ask, can_ask, print_form
+from handrail.cli.forms import ask, can_ask, print_form, typed_answers, typed_example
 from handrail.cli.options import ListGroup, command, complete_flow, need_trust, run_argument, trust_option
 from handrail.cli.output import Shell, date_and_time
 from handrail.cli.results import print_table
@@ -47,7 +47,7 @@ from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.preview import preview_lines, rows_to_json
 from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import answers_for, read_answers
-from handrail.driven.forms.form import initial
+from handrail.driven.forms.form import Form, initial
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.life import kept_words
 from handrail.driven.runs.request import LoadedRun, RunRequest, changed_files, unused_inputs
@@ -60,6 +60,8 @@ from handrail.driven.runs.run_rules import (
     question_to_answer,
     refuse_unless_waiting,
 )
+from handrail.driven.runs.state import Question
+from handrail.driven.runs.summary import APPROVED, kind_of_question
 from handrail.driven.worktrees.records import End, Worktree
 from handrail.project.prune import PruneRule
 from handrail.settings.folders import shown_path
@@ -292,7 +294,10 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 
 @click.command()
 @run_argument
+@click.argument("fields", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("--file", "file", metavar="FILE", help="A file with answers (JSON or YAML); `-` is the standard input.")
+@click.option("--approve/--reject", "is_approved", default=None, help="Say yes or no to a question for approval.")
+@click.option("--note", metavar="TEXT", help="The reason for the yes or the no.")
 @click.option("--question", metavar="ID", help="The question to answer, such as `q1`; needed if several are open.")
 @click.option("--step", metavar="PATH", help="Instead of its id: the step that asks.")
 @click.option("--show", is_flag=True, help="Only print an answers file to fill in, and the questions to stderr.")
@@ -300,31 +305,55 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 @events_option
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
-    """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted."""
+    """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted.
+
+    \b
+    handrail answer last rerun=again
+    handrail answer last --reject --note "not on a Friday"
+    """
     run = app.runs.load(run_id)
     if not options["show"]:
         app.refuse_agents("answer", run=run_id)
     refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)
     question = question_to_answer(run_id, run.state, options["question"], options["step"])
     form, file = form_params.form_from(question.question), options["file"]
-    if options["show"] or (file is None and not can_ask()):
+    given = _typed_answers(form, question, options)
+    if options["show"] or (file is None and given is None and not can_ask()):
         if shell.as_json:
             fields = {"question": question.id, "path": question.path, "form": question.question}
             shell.data({"run": run_id, **fields, "answers": {form.id: initial(form)}})
         print_form(shell, form, is_asked_for=options["show"])
         if not options["show"]:
-            shell.talk(f"answer it with a file: `handrail answer {run_id} --question {question.id} --file FILE`")
+            command = f"handrail answer {run_id} --question {question.id}"
+            is_approval = kind_of_question(question.question) == "approval"
+            words = "`, or `--reject --note TEXT`" if is_approval else f"`, or with a file: `{command} --file FILE`"
+            shell.talk(f"answer it: `{command} {'--approve' if is_approval else typed_example(form)}{words}")
         raise SystemExit(0 if options["show"] else 4)
     need_trust(app, shell, lambda: programs_of_run(run))
-    values = (
-        ask(form) if file is None else answers_for(read_answers(file), form, question.path, question.id, is_only=True)
-    )
+    if file is not None:
+        given = answers_for(read_answers(file), form, question.path, question.id, is_only=True)
+    values = ask(form) if given is None else given
     if asyncio.run(app.runs.answer(run, question.id, values)):
         try:
             return drive(app, shell, run, "answer", DriveOptions(options["events"], is_answered=True))
         except RefusedError as error:  # another command was faster
             shell.talk(f"the answer was accepted; {error.message}")
     return print_run(shell, app.runs.with_new_events(run), events=options["events"])
+
+
+def _typed_answers(form: Form, question: Question, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The answers on the command line; None if there are none."""
+    words, is_approved, note = list(options["fields"]), options["is_approved"], options["note"]
+    if (words or is_approved is not None) and (options["file"] is not None or options["show"]):
+        raise UsageError("answers come from the command line or from a file, not from both", "leave out one of them")
+    if is_approved is None and note is not None:
+        raise UsageError("`--note` works only with `--approve` or `--reject`", "say which one")
+    if is_approved is not None and kind_of_question(question.question) != "approval":
+        hint = f"`handrail answer RUN {typed_example(form)}`"
+        raise UsageError(f"`{question.id}` asks for values, not for a yes or a no", hint)
+    if is_approved is not None:
+        words += [f"{APPROVED}={'yes' if is_approved else 'no'}", *([f"reason={note}"] if note is not None else [])]
+    return typed_answers(form, words) if words else None
 
 
 @click.group(cls=ListGroup)

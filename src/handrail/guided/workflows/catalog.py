@@ -31,7 +31,7 @@ from handrail.guided.workflows.spec import (
     count_stops,
 )
 from handrail.settings.folders import name_prefix
-from handrail.source.diagnostics import Diagnostic, blame, file_problem, sorted_problems
+from handrail.source.diagnostics import Diagnostic, blame, errors_behind, file_problem, sorted_problems
 from handrail.source.plain_text import command_line
 from handrail.source.suggestions import nearest
 
@@ -197,7 +197,7 @@ class Catalog(Record):
             if entry.key == name:
                 message = f"workflow `{name}` cannot be used: {blame(entry.file, self.problems)}"
                 hint = f"run `{command_line('handrail', 'validate', os.path.dirname(entry.file))}`"
-                raise DefinitionError(message, hint)
+                raise DefinitionError(message, hint, tuple(errors_behind(entry.file, self.problems)))
         names = sorted({spec.command for spec in self.visible()})
         close = nearest(name, [*names, *self.workflows], most=3)
         suggestions = ", ".join(f"`{n}`" for n in (close or names[:8]))
