@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from handrail.app import App
 from handrail.base import jsonlite
+from handrail.driven.runs.request import RunRequest
 from support import Project
 
 BIG = "node: command, params: {argv: [/bin/sh, -c, 'yes | head -c 20000']}"
@@ -85,11 +87,13 @@ def test_a_damaged_payload_breaks_no_list(project: Project, three: list[str]) ->
     assert [row["status"] for row in project.json("runs")["runs"]] == ["completed"] * 3
     said = project.run("runs", three[0], "--json")
     assert (said.code, "is damaged" in said.err) == (1, True)
+    assert f"handrail restart {three[0]}" in said.err
+    assert project.json("restart", three[0])["status"] == "completed"
 
 
 def test_an_about_file_without_a_checksum_is_read(project: Project, three: list[str]) -> None:
     path = folder(project, three[0]) / "1" / "about"
-    path.write_bytes(path.read_bytes()[9:-1])
+    path.write_bytes(path.read_bytes().splitlines()[0][9:])
     assert path.read_bytes().startswith(b"{")
     assert project.json("runs", three[0])["status"] == "completed"
 
@@ -120,6 +124,8 @@ def test_a_summary_that_is_older_than_the_journal_is_replaced(project: Project, 
     journal = folder(project, three[0]) / "1" / "journal"
     data = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(data[:-1]))
+    assert project.json("runs")["runs"][-1]["damaged"]
+    summary.unlink()
     assert project.json("runs")["runs"][-1]["status"] == "running"
 
 
@@ -129,3 +135,145 @@ def test_a_row_has_its_times(project: Project, three: list[str]) -> None:
     assert row["started"] <= row["ended"]
     assert row["seconds"] >= 0
     assert (row["waitingFor"], row["name"]) == (None, "demo")
+
+
+PAY = """phases:
+- id: a
+  steps:
+  - {id: pay, node: command, params: {argv: [/bin/sh, -c, 'echo paid | tee -a paid']}}
+- id: b
+  steps:
+  - {id: ready, node: command, params: {argv: [test, -e, ready]}}
+"""
+
+
+@pytest.fixture
+def paid(project: Project) -> Path:
+    """The folder of a run whose first step has paid, and whose second step failed."""
+    project.write(".handrail/flows/pay.yaml", PAY)
+    run = project.json("run", "pay", code=1)["run"]
+    assert (project.folder / "paid").read_text() == "paid\n"
+    project.write("ready", "")
+    return folder(project, run)
+
+
+def is_missing(path: Path) -> None:
+    path.unlink()
+
+
+def is_a_dangling_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def is_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def has_lost_its_last_record(path: Path) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "is empty": lambda data: data[:0],
+    "is zeros": lambda data: bytes(len(data)),
+    "ends with zeros": lambda data: data[: len(data) // 2] + bytes(len(data) - len(data) // 2),
+    "has windows line ends": lambda data: data.replace(b"\n", b"\r\n"),
+    "is UTF-16": lambda data: data.decode().encode("utf-16"),
+    "is a line end": lambda data: data[-1:],
+}
+
+
+def refuses_to_pay_again(project: Project, run: Path) -> None:
+    for command in ("resume", "restart", "answer"):
+        said = project.run(command, run.name)
+        assert said.code == 1, said
+        assert "damaged" in said.err or "cannot be read" in said.err
+        assert "handrail prune --damaged --yes" in said.err
+    assert (project.folder / "paid").read_text() == "paid\n"
+    assert project.json("runs")["runs"][-1]["damaged"]
+    assert [row["id"] for row in project.json("prune", "--damaged", "--yes")["removed"]] == [run.name]
+
+
+WAYS = (is_missing, is_a_dangling_link, is_a_folder, has_lost_its_last_record)
+
+
+@pytest.mark.parametrize("damage", WAYS, ids=lambda damage: damage.__name__)
+def test_a_run_with_a_lost_journal_does_not_begin_anew(
+    project: Project, paid: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(paid / "1" / "journal")
+    refuses_to_pay_again(project, paid)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_run_with_a_destroyed_journal_does_not_begin_anew(project: Project, paid: Path, change: str) -> None:
+    journal = paid / "1" / "journal"
+    journal.write_bytes(CHANGES[change](journal.read_bytes()))
+    refuses_to_pay_again(project, paid)
+
+
+@pytest.mark.parametrize("name", ["journal", "about"])
+def test_the_files_of_another_run_are_refused_and_named(project: Project, paid: Path, name: str) -> None:
+    project.write(".handrail/flows/pay.yaml", PAY.replace("tee -a paid", "cat"))
+    other = folder(project, project.json("run", "pay")["run"])
+    (paid / "1" / name).write_bytes((other / "1" / name).read_bytes())
+    said = project.run("resume", paid.name)
+    assert f"is that of attempt 1 of run `{other.name}`" in said.err
+    refuses_to_pay_again(project, paid)
+
+
+def without_names(run: Path) -> None:
+    """Make the run one of an earlier version: its files do not name it."""
+    journal, about, summary = run / "1" / "journal", run / "1" / "about", run / "summary"
+    records = [decoded for line in journal.read_bytes().split(b"\n") if (decoded := jsonlite.decode_line(line))]
+    lines = [jsonlite.encode_line({**record, "n": number}) for number, record in enumerate(records[1:])]
+    journal.write_bytes(b"".join(lines))
+    about.write_bytes(about.read_bytes().splitlines(keepends=True)[0])
+    known = jsonlite.decode_line(summary.read_bytes().rstrip())
+    assert known is not None
+    old = {name: value for name, value in known.items() if name not in ("id", "end")}
+    summary.write_bytes(jsonlite.encode_line({**old, "format": 4}))
+
+
+def test_a_run_of_an_earlier_version_goes_on(project: Project, paid: Path) -> None:
+    without_names(paid)
+    assert project.json("runs")["runs"][0]["status"] == "failed"
+    assert project.json("resume", paid.name)["status"] == "completed"
+    assert project.json("restart", paid.name)["status"] == "completed"
+    assert (project.folder / "paid").read_text() == "paid\n" * 2
+
+
+@pytest.mark.parametrize("trace", ["summary", "activity"])
+def test_a_run_of_an_earlier_version_with_a_lost_journal_does_not_begin_anew(
+    project: Project, paid: Path, trace: str
+) -> None:
+    without_names(paid)
+    (paid / "1" / "journal").unlink()
+    for other in {"summary", "1/activity"} - {trace, f"1/{trace}"}:
+        (paid / other).unlink()
+    refuses_to_pay_again(project, paid)
+
+
+def test_a_run_that_was_not_begun_can_be_resumed(project: Project) -> None:
+    project.write(".handrail/flows/pay.yaml", PAY)
+    project.write("ready", "")
+    app = App(str(project.folder), os.environ)
+    app.runs.begin(app.flows, app.flows.find("pay"), RunRequest(params={}), "r-new")
+    assert project.json("runs")["runs"][0]["status"] == "running"
+    assert project.json("resume", "r-new")["status"] == "completed"
+
+
+@pytest.mark.parametrize("command", ["rm $J", "mv $J $J.away", "cp $J $J.new; mv $J.new $J", "rm -r $(dirname $J)"])
+def test_a_driver_notices_that_its_journal_was_removed_or_replaced(project: Project, command: str) -> None:
+    find = f"J=$(find {project.home} -name journal)"
+    steps = [f"{{id: lose, node: command, params: {{argv: [/bin/sh, -c, '{find}; {command}']}}}}"]
+    steps += ["{id: pay, node: command, params: {argv: [/bin/sh, -c, 'echo paid >> paid']}}"]
+    project.write(".handrail/flows/pay.yaml", f"phases: [{{id: a, steps: [{', '.join(steps)}]}}]\n")
+    said = project.run("run", "pay")
+    assert said.code == 1
+    assert "was removed or replaced while process" in said.err
+    assert not (project.folder / "paid").exists()
+    run = project.json("runs")["runs"]
+    assert [row["damaged"] for row in run] in ([True], [], [False])

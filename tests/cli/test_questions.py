@@ -218,12 +218,16 @@ def forget_ids(project: Project) -> None:
     from handrail.base import journal, jsonlite
 
     (path,) = (project.home / "state" / "runs").rglob("journal")
-    records = journal.read(str(path)).records
-    for record in records:
+    _, *records = journal.read(str(path)).records
+    for number, record in enumerate(records):
+        record["n"] = number
         for event in record["events"]:
             event.pop("id", None)
             event.pop("by", None)
     path.write_bytes(b"".join(jsonlite.encode_line(record) for record in records))
+    about = path.with_name("about")
+    about.write_bytes(about.read_bytes().splitlines(keepends=True)[0])
+    (path.parents[1] / "summary").unlink()
 
 
 def test_an_accepted_answer_is_a_success_however_the_run_ends(project: Project) -> None:

@@ -53,6 +53,15 @@ def size_and_time(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
+def identity(path: str) -> tuple[int, int] | None:
+    """Identifies the file behind a path, until it is replaced; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def read_regular(path: str, offset: int = 0) -> bytes:
     """The content of a file from `offset` on. Raises `OSError` if it is not a regular file: a FIFO would block."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -170,6 +179,21 @@ def sync_folder(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def way_out(path: str, error: OSError) -> str:
+    """What a person can do about a file of Handrail's state that could not be opened, read or written."""
+    if error.errno in _FULL:
+        return "free some space, then run the command again; nothing was lost"
+    if error.errno in _FORBIDDEN:
+        return f"`ls -ld {path}` shows who may use it; allow yourself to write there, then run the command again"
+    if error.errno == errno.EMFILE:
+        return "too many files are open: `ulimit -n 4096` allows more, then run the command again; nothing was lost"
+    return f"`ls -ld {path}` shows what is there; repair it or the disk, then run the command again"
 
 
 _OTHERS_WRITE = 0o022

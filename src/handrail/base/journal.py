@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 
 from handrail.base.errors import StateError
-from handrail.base.files import open_private, read_regular, sync_folder
+from handrail.base.files import open_private, read_regular, sync_folder, way_out
 from handrail.base.jsonlite import decode_line
 
 TYPE_CHECKING = False
@@ -165,12 +165,11 @@ def open_for_writing(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StateError(f"the journal `{path}` cannot be written: {error.strerror}") from error
+        raise write_error(path, error) from error
 
 
 def write_error(path: str, error: OSError) -> StateError:
-    message = f"the journal `{path}` cannot be written: {error.strerror}"
-    return StateError(message, "free some space, then run the command again; nothing was lost")
+    return StateError(f"the journal `{path}` cannot be written: {error.strerror}", way_out(path, error))
 
 
 def write_line(handle: int, path: str, end: int, line: bytes, *, durable: bool, is_clean: bool = False) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from handrail.base.errors import StateError
-from handrail.base.files import make_private
+from handrail.base.files import make_private, way_out
 
 PROBE_SECONDS = 0.2
 """How long to retry, because a probe such as `is_locked` holds the lock briefly."""
@@ -24,7 +24,7 @@ def acquire(path: str, seconds: float = 0.0) -> int | None:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise StateError(f"the lock `{path}` cannot be opened: {error.strerror}") from error
+        raise StateError(f"the lock `{path}` cannot be opened: {error.strerror}", way_out(path, error)) from error
     deadline, pause = time.monotonic() + seconds, 0.001
     while not _try_lock(handle):
         if time.monotonic() >= deadline:

@@ -64,6 +64,7 @@ def test_a_journal_that_was_cut_or_replaced_is_read_again(followed: Followed) ->
     whole = followed.journal.read_bytes()
     lines = whole.splitlines(keepends=True)
     followed.journal.write_bytes(b"".join(lines[:1]))
+    (followed.folder / "summary").unlink()  # it says that there was more
     assert followed.take() == [0]
     assert followed.client.rows == followed.there
     assert followed.client.rows["head", ""]["status"] == "running"

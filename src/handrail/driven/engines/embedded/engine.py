@@ -40,6 +40,7 @@ from handrail.driven.engines.embedded.run_folders import (
     run_ids,
     write_about,
     write_created,
+    write_journal,
 )
 from handrail.driven.engines.embedded.run_journal import Ledger, Payloads, events_of, read_all
 from handrail.driven.runs import run_events
@@ -129,6 +130,7 @@ class Embedded:
         refuse_shared(self.site.state, self.folder)
         attempt = os.path.join(self._home(run), "1")
         write_created(attempt, self.site.clock())
+        write_journal(attempt)
         write_about(attempt, about)
         self._about = attempt, about
         return History(records=[], offset=0)
@@ -211,7 +213,8 @@ class Embedded:
         async with self._held(run, outside.observer) as ledger:
             events = life.begin(ledger.history)
             prepared = os.path.join(ledger.attempt, PREPARED)
-            if life.needs_preparation and not os.path.exists(prepared):
+            has_begun = any(step.starts for step in ledger.state.steps.values())
+            if life.needs_preparation and not has_begun and not os.path.exists(prepared):
                 life.prepare()
                 files.replace(prepared, b"", durable=True)
             for event in events:
@@ -342,9 +345,7 @@ class Embedded:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # left by a restart that was interrupted
         ledger = Ledger(folder, self.site.clock, self.secrets)
-        if not events:
-            return ledger.history
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        ledger.number, ledger.end = 1, write_journal(folder)
         payloads = Payloads(folder)
         for event in events:
             ledger.record_stored(_moved(stored_event(event, self.secrets), payloads), durable=False)

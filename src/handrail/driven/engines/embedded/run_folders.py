@@ -1,8 +1,10 @@
 """The folders of runs. Each run has a folder, and each attempt has a numbered folder inside it.
 
 An attempt exists if its `about` file exists. That file is written last, so an interrupted restart leaves the previous
-attempt current. Locks in these folders say which process drives a run, and whether a program outlived it. Imports
-little, so that `handrail runs` starts fast.
+attempt current. Both `about` and the first record of the journal name the run and the attempt. So a journal that is
+missing, empty, cut or of another run is damage, and never an attempt that has not begun; only runs of earlier versions
+have no names in their files. Locks in these folders say which process drives a run, and whether a program outlived it.
+Imports little, so that `handrail runs` starts fast.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 ABOUT = "about"
 JOURNAL = "journal"
 CREATED = "created"
+SUMMARY = "summary"
 WAY_OUT = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
 _POSITION = 48  # bits
 
@@ -73,8 +76,86 @@ def _is_run(folder: str) -> bool:
 
 
 def lacks_request(folder: str) -> bool:
-    """True if a run has a journal but no request: it is damaged. A run that is being created has no journal."""
-    return os.path.exists(os.path.join(folder, "1", JOURNAL)) and not attempt_folders(folder)
+    """True if a run has events but no request: it is damaged. A run that is being created has no events."""
+    return has_events(os.path.join(folder, "1")) and not attempt_folders(folder)
+
+
+def _names(attempt: str) -> dict[str, Any]:
+    """What the files of an attempt say about where they belong."""
+    return {"run": os.path.basename(os.path.dirname(attempt)), "attempt": number_of(attempt)}
+
+
+def first_record(attempt: str) -> dict[str, Any]:
+    return {"n": 0, **_names(attempt), "events": []}
+
+
+def write_journal(attempt: str) -> int:
+    """Write the journal of an attempt that has not begun, and return where its first event begins."""
+    make_private(attempt)
+    return journal.append(os.path.join(attempt, JOURNAL), 0, jsonlite.encode_line(first_record(attempt)))
+
+
+def has_events(attempt: str) -> bool:
+    """True if something was recorded in the journal of an attempt. One `stat`."""
+    return files.size(os.path.join(attempt, JOURNAL)) > len(jsonlite.encode_line(first_record(attempt)))
+
+
+def read_journal(attempt: str, *, may_be_damaged: bool = False) -> journal.Scan:
+    """The records of an attempt. If they are damaged, the error says how to move the run away."""
+    path = os.path.join(attempt, JOURNAL)
+    try:
+        scan = journal.read(path, may_be_damaged=may_be_damaged)
+    except StateError as error:
+        raise type(error)(error.message, WAY_OUT) from error
+    flaw = _foreign(attempt, scan) or (None if may_be_damaged else _lost(attempt, scan))
+    if flaw is not None:
+        raise journal.JournalDamaged(f"the journal `{path}` is damaged: {flaw}", WAY_OUT)
+    return scan
+
+
+def _foreign(attempt: str, scan: journal.Scan) -> str | None:
+    """Says whose records these are, if they are not those of this attempt."""
+    first = scan.records[0] if scan.records else {}
+    if "run" in first and first != {**first, **_names(attempt)}:
+        return f"it is that of attempt {first.get('attempt')} of run `{first['run']}`"
+    return "it is that of another run" if first and "run" not in first and _has_names(attempt) else None
+
+
+def _lost(attempt: str, scan: journal.Scan) -> str | None:
+    """Says which records are missing, if some are."""
+    summary = stored_summary(os.path.dirname(attempt))
+    end = summary["end"] if summary is not None and summary["mark"][:1] == [number_of(attempt)] else 0
+    if not scan.records and (end or _has_names(attempt) or _has_traces(attempt)):
+        return "it has no records, but the run has begun"
+    return f"its records end at byte {scan.end}, and once ended at byte {end}" if scan.end < end else None
+
+
+def _has_names(attempt: str) -> bool:
+    """True if this version began the attempt, so its journal has a first record."""
+    try:
+        return _read_about(attempt)[1] is not None
+    except StateError:
+        return False
+
+
+def _has_traces(attempt: str) -> bool:
+    """True if an attempt of an earlier version has begun: it has files that its driver makes."""
+    return any(os.path.lexists(os.path.join(attempt, name)) for name in ("payloads", PROGRAMS, "activity", "inbox"))
+
+
+def stored_summary(folder: str) -> dict[str, Any] | None:
+    """The file with the summary of a run, as data; None if there is none that can be used.
+
+    `mark` and `end` say which records it covers. In a summary of an earlier version, the end is not known.
+    """
+    try:
+        data = jsonlite.decode_line(files.read_regular(os.path.join(folder, SUMMARY)).removesuffix(b"\n"))
+    except OSError:
+        return None
+    if data is None or not isinstance(data.get("mark"), list) or not isinstance(data.get("run"), dict):
+        return None
+    end = data.setdefault("end", int(data["run"].get("status") != "running"))
+    return data if isinstance(end, int) and data.get("id") in (None, os.path.basename(folder)) else None
 
 
 def write_created(attempt: str, moment: float) -> None:
@@ -124,22 +205,39 @@ def position_of(attempt: str, offset: int) -> int:
 
 
 def write_about(attempt: str, about: str) -> None:
+    """Store the request of an attempt: one line with it, and one with the names of the run and the attempt."""
     make_private(attempt)
     body = about.encode("utf-8", "surrogatepass")
-    files.replace(os.path.join(attempt, ABOUT), b"%08x %s\n" % (crc32(body), body), durable=True)
+    names = jsonlite.encode_line(_names(attempt))
+    files.replace(os.path.join(attempt, ABOUT), b"%08x %s\n%s" % (crc32(body), body, names), durable=True)
 
 
 def read_about(attempt: str) -> str:
-    """The request of an attempt. Version 0.1.0 wrote it without a checksum, and such a file is still read."""
+    """The request of an attempt. Raises `StateError` if it cannot be read, or if it is that of another one."""
+    about, names = _read_about(attempt)
+    if names is not None and names != _names(attempt):
+        message = (
+            f"`{attempt}/{ABOUT}` is damaged: it is that of attempt {names.get('attempt')} of run `{names['run']}`"
+        )
+        raise StateError(message, WAY_OUT)
+    return about
+
+
+def _read_about(attempt: str) -> tuple[str, dict[str, Any] | None]:
+    """The request, and the names of its run and attempt; requests of earlier versions have none.
+
+    Version 0.1.0 wrote it without a checksum, and such a file is still read.
+    """
     path = os.path.join(attempt, ABOUT)
     try:
         data = files.read_regular(path)
         if data.startswith(b"{"):
-            return data.decode("utf-8", "surrogatepass")
-        head, body = data[:9], data[9:].removesuffix(b"\n")
-        if head != b"%08x " % crc32(body):
+            return data.decode("utf-8", "surrogatepass"), None
+        line, _, last = data.removesuffix(b"\n").partition(b"\n")
+        names = jsonlite.decode_line(last)
+        if line[:9] != b"%08x " % crc32(line[9:]) or (last and (names is None or "run" not in names)):
             raise ValueError("its checksum is wrong")
-        return body.decode("utf-8", "surrogatepass")
+        return line[9:].decode("utf-8", "surrogatepass"), names
     except (OSError, ValueError) as error:
         raise StateError(f"`{path}` cannot be read: {error}", WAY_OUT) from error
 
@@ -155,8 +253,7 @@ def holder(folder: str) -> int | None:
     if not locks.is_locked(path):
         return None
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return int(file.read(32))
+        return int(files.read_regular(path)[:32])
     except (OSError, ValueError):
         return 0
 

@@ -22,7 +22,7 @@ from handrail.base import files, journal, jsonlite
 from handrail.base.errors import StateError
 from handrail.base.files import make_private, sync_folder
 from handrail.base.journal import without_collector
-from handrail.driven.engines.embedded.run_folders import JOURNAL, WAY_OUT, number_of, offset_at
+from handrail.driven.engines.embedded.run_folders import JOURNAL, WAY_OUT, number_of, offset_at, read_journal
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import Event, event_to_json, stored_event
 from handrail.driven.runs.state import RunState, fold
@@ -81,13 +81,14 @@ class Payloads:
 
     def read(self, digest: str) -> Any:
         path = os.path.join(self.folder, digest)
+        run = os.path.basename(os.path.dirname(os.path.dirname(self.folder)))
+        hint = f"`handrail restart {run}` does all its work again; its files so far are kept"
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            data = files.read_regular(path)
         except OSError as error:
-            raise StateError(f"a result of this run cannot be read: `{path}`: {error.strerror}") from error
+            raise StateError(f"a result of this run cannot be read: `{path}`: {error.strerror}", hint) from error
         if hashlib.sha256(data).hexdigest() != digest:
-            raise StateError(f"a result of this run is damaged: `{path}`")
+            raise StateError(f"a result of this run is damaged: `{path}`", hint)
         text, _, texts = data.decode("utf-8", "surrogatepass").partition("\n")
         return restore(jsonlite.loads(text), jsonlite.loads(texts) if texts else {})
 
@@ -118,6 +119,7 @@ class Ledger:
         self.waiting: list[dict[str, Any]] = []
         self.number = self.end = 0
         self._handle: int | None = None
+        self._file: tuple[int, int] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_clean = False
         self._room = 0
@@ -129,7 +131,7 @@ class Ledger:
 
     def read(self) -> None:
         with without_collector():
-            scan = read_journal(self.path)
+            scan = read_journal(self.attempt)
             self.records = events_of(scan.records, self.path)
             self.state = fold(self.records)
         self.number, self.end = len(scan.records), scan.end
@@ -175,20 +177,31 @@ class Ledger:
             return
         line = jsonlite.encode_line({"n": self.number, "events": self.waiting})
         try:
-            if self._handle is None:
-                created = not os.path.exists(self.path)
-                self._handle = journal.open_for_writing(self.path)
-                if created:
-                    sync_folder(self.attempt)
+            handle = self._open()
             if self._is_clean and self.end + len(line) > self._room:
-                self._room = journal.preallocate(self._handle, self.end, max(ROOM, len(line)))
-            journal.write_line(self._handle, self.path, self.end, line, durable=durable, is_clean=self._is_clean)
+                self._room = journal.preallocate(handle, self.end, max(ROOM, len(line)))
+            journal.write_line(handle, self.path, self.end, line, durable=durable, is_clean=self._is_clean)
             self._is_clean = True
         except OSError as error:
             self._is_clean, self._room = False, 0
             raise journal.write_error(self.path, error) from error
         self.waiting = []
         self.number, self.end = self.number + 1, self.end + len(line)
+
+    def _open(self) -> int:
+        """The descriptor of the journal. Raises `JournalDamaged` if the file was removed or replaced since."""
+        found = files.identity(self.path)
+        if self._handle is None and (found is not None or not self.number):
+            self._handle = journal.open_for_writing(self.path)
+            if found is None:
+                sync_folder(self.attempt)
+            found = self._file = files.identity(self.path)
+        if self._handle is None or found != self._file:
+            message = (
+                f"the journal `{self.path}` was removed or replaced while process {os.getpid()} was driving the run"
+            )
+            raise journal.JournalDamaged(message, WAY_OUT)
+        return self._handle
 
     def _flush_later(self) -> None:
         """Write what waits. If this fails, the next durable event retries it, and its caller gets the error."""
@@ -210,14 +223,6 @@ class Ledger:
                 self._handle = None
 
 
-def read_journal(path: str, *, may_be_damaged: bool = False) -> journal.Scan:
-    """The records of a run's journal. If it is damaged, the error says how to move the run away."""
-    try:
-        return journal.read(path, may_be_damaged=may_be_damaged)
-    except StateError as error:
-        raise type(error)(error.message, WAY_OUT) from error
-
-
 def events_of(records: list[dict[str, Any]], path: str) -> list[EventRecord]:
     """The events of these journal records, each with its time."""
     try:
@@ -229,5 +234,5 @@ def events_of(records: list[dict[str, Any]], path: str) -> list[EventRecord]:
 def read_all(path: str, *, may_be_damaged: bool = False) -> tuple[list[EventRecord], int]:
     """All events of a journal, and the offset of its end. Raises `StateError` if it is damaged in the middle."""
     with without_collector():
-        scan = read_journal(path, may_be_damaged=may_be_damaged)
+        scan = read_journal(os.path.dirname(path), may_be_damaged=may_be_damaged)
         return events_of(scan.records, path), scan.end

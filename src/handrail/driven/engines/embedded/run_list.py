@@ -15,22 +15,26 @@ import contextlib
 import os
 import time
 
-from handrail.base import files, journal, jsonlite
+from handrail.base import files, jsonlite
 from handrail.base.errors import StateError
 from handrail.driven.engines.embedded.run_folders import (
     ABOUT,
     JOURNAL,
     LOCK,
+    SUMMARY,
     WAY_OUT,
     JournalFollower,
     attempt_folders,
     created_at,
     created_file_time,
+    has_events,
     has_program,
     holder,
     number_of,
     read_about,
+    read_journal,
     run_names,
+    stored_summary,
 )
 from handrail.driven.runs.state import RunState
 from handrail.driven.runs.summary import Summary, shape_in, summarize, with_state
@@ -41,8 +45,7 @@ if TYPE_CHECKING:
 
     from handrail.driven.engines.embedded.run_journal import Ledger
 
-SUMMARY = "summary"
-FORMAT = 4
+FORMAT = 5
 PATIENCE = 5.0
 """Grace period in seconds before a new run without a driver counts as interrupted."""
 PROBE_AGAIN = 1.0
@@ -77,11 +80,11 @@ def _read(folder: str, id_: str) -> Summary:
     if known is not None:
         return known._replace(driver=driver, goes_on=_outlived(attempt, known.status, driver))
     about = read_about(attempt)
-    state = RunState()
-    _take(state, journal.read(os.path.join(attempt, JOURNAL)).records, attempt)
+    state, scan = RunState(), read_journal(attempt)
+    _take(state, scan.records, attempt)
     summary = summarize(id_, about, state, number_of(attempt), driver)._replace(created=created_at(folder))
     if driver is None and mark_of(attempt) == mark:
-        _write(folder, summary, mark)
+        _write(folder, summary, mark, scan.end)
     return summary._replace(goes_on=_outlived(attempt, summary.status, driver))
 
 
@@ -101,7 +104,7 @@ def _outlived(attempt: str, status: str, driver: int | None) -> bool:
     if has_program(attempt):
         return True
     begun = _time_of(os.path.join(attempt, ABOUT))
-    return time.time() - begun / 1e9 < PATIENCE and not os.path.exists(os.path.join(attempt, JOURNAL))
+    return time.time() - begun / 1e9 < PATIENCE and not has_events(attempt)
 
 
 def store_summary(folder: str, ledger: Ledger, about: str | None) -> None:
@@ -116,7 +119,7 @@ def store_summary(folder: str, ledger: Ledger, about: str | None) -> None:
         summary = summarize("", about, ledger.state, number_of(ledger.attempt), None)
     except StateError:
         return
-    _write(folder, summary._replace(created=created_at(folder)), mark_of(ledger.attempt))
+    _write(folder, summary._replace(created=created_at(folder)), mark_of(ledger.attempt), ledger.end)
 
 
 def mark_of(attempt: str) -> list[int]:
@@ -133,11 +136,8 @@ def mark_of(attempt: str) -> list[int]:
 
 def _stored(folder: str, id_: str, mark: list[int]) -> Summary | None:
     """The stored summary if it covers the journal with this mark, else None."""
-    try:
-        data = jsonlite.decode_line(files.read_regular(os.path.join(folder, SUMMARY)).removesuffix(b"\n"))
-    except OSError:
-        return None
-    if data is None or data.get("format") != FORMAT or data.get("mark") != mark:
+    data = stored_summary(folder)
+    if data is None or data.get("format") != FORMAT or data["mark"] != mark:
         return None
     try:
         return Summary(id_, driver=None, **data["run"])
@@ -145,9 +145,14 @@ def _stored(folder: str, id_: str, mark: list[int]) -> Summary | None:
         return None
 
 
-def _write(folder: str, summary: Summary, mark: list[int]) -> None:
+def _write(folder: str, summary: Summary, mark: list[int], end: int) -> None:
+    """Store a summary. `end` is where the records of its attempt end: a journal that is shorter later has lost some.
+
+    Of a run that was killed, nothing is said: its last records may not be on disk.
+    """
     row = {name: value for name, value in summary._asdict().items() if name not in _NOW}
-    data = jsonlite.encode_line({"format": FORMAT, "mark": mark, "run": row})
+    known = {"mark": mark, "end": 0 if summary.status == "running" else end}
+    data = jsonlite.encode_line({"format": FORMAT, "id": os.path.basename(folder), **known, "run": row})
     with contextlib.suppress(OSError):
         files.write_whole(os.path.join(folder, SUMMARY), data, durable=False)
 
