@@ -16,7 +16,7 @@ BROWSER := -n 2 --dist loadfile
 # Runs tests, and those that failed once more, alone; the first failures are listed and saved in a file of this name.
 TWICE = PYTHONPATH=tests $(BIN)/python -m twice .cache/$(1)-first-failures.txt
 # All tests that need neither an agent nor a browser.
-TESTS := --ignore=tests/real --ignore=tests/browser $(PARALLEL) --dist worksteal
+TESTS := --ignore=tests/real --ignore=tests/browser --ignore=tests/wheel $(PARALLEL) --dist worksteal
 # More arguments for `make test` and `make verify`.
 SELECT :=
 # What is special to one agent as a host. Claude Code was the first host, so its files have the names of their subjects.
@@ -27,7 +27,7 @@ SPECIAL := */test_*_host.py */test_opencode_plugin.py $(patsubst %,*/test_%.py,$
 # One in how many places `make test-long` explores.
 EVERY := 1
 
-.PHONY: help env verify ci demo test test-long test-agents test-browser smoke test-special check format bench docs pictures agents-table hosts-table clean
+.PHONY: help env verify ci demo test test-long test-agents test-browser smoke wheel test-special check format bench docs pictures agents-table hosts-table clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ env: .venv/ready ## a virtual environment with everything for development
 	@./scripts/env "$(PYTHON)"
 	@touch $@
 
-ci: check demo verify test-long test-browser test-agents ## everything, one after the other
+ci: check demo verify test-long test-browser test-agents wheel ## everything, one after the other
 
 demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
@@ -68,6 +68,10 @@ smoke: env ## one whole guided and one headless walk with each agent, and every 
 	@$(call TWICE,smoke) tests/browser $(BROWSER) --timeout=300 -m smoke
 	@$(call TWICE,smoke-agents) tests/real $(AGENTS) --dist worksteal \
 		--timeout=300 -m smoke
+
+wheel: env ## build the wheel, install it into an empty environment, and use it there (needs tmux)
+	@./scripts/wheel "$(PYTHON)"
+	@$(BIN)/python -m pytest tests/wheel -n 2
 
 test-special: env ## what is special to one agent as a host, other versions of it, and every way to fail (long)
 	@./scripts/agents
