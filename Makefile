@@ -96,7 +96,7 @@ bench: env ## measure, print a table, write docs/benchmarks.md
 docs: env ## write the generated pages of docs/reference
 	@$(BIN)/python scripts/generate_docs.py
 
-pictures: env ## the pictures in docs/pictures, in a real Chromium (needs Debian's chromium)
+pictures: env ## the pictures in docs/pictures, in a real Chromium (needs Debian's chromium and fonts-noto-color-emoji)
 	@cd tests && ../$(BIN)/python -m browser.pictures
 
 agents-table: env ## run the six agents and write docs/reference/agents.md

@@ -94,7 +94,9 @@ def test_on_github_a_run_waits_and_the_approval_of_a_later_job_ends_it(machine: 
 
 def test_on_gitlab_a_run_waits_and_the_approval_of_a_later_job_ends_it(machine: Machine) -> None:
     assert gitlab(machine, "validate").returncode == 0
-    assert gitlab(machine, "release").returncode == machine.read("gitlab-ci.yml")["release"]["allow_failure"]["exit_codes"]
+    assert (
+        gitlab(machine, "release").returncode == machine.read("gitlab-ci.yml")["release"]["allow_failure"]["exit_codes"]
+    )
     machine.shell(f"mv {machine.folder}/handrail {machine.folder}/gone", {})  # the next job is on another machine
     (machine.folder / "handrail").mkdir()
     assert gitlab(machine, "approve").returncode == 0
@@ -105,7 +107,9 @@ def test_on_gitlab_a_run_waits_and_the_approval_of_a_later_job_ends_it(machine: 
 def test_a_failing_flow_fails_the_job_and_its_log_has_the_output(run: Any, machine: Machine) -> None:
     (machine.project / "broken").write_text("")
     flow = machine.project / ".handrail" / "flows" / "release.yaml"
-    flow.write_text(RELEASE.replace("echo checked >> checked", "echo expected 3, found 4; echo FAILED"), encoding="utf-8")
+    flow.write_text(
+        RELEASE.replace("echo checked >> checked", "echo expected 3, found 4; echo FAILED"), encoding="utf-8"
+    )
     ended = run(machine)
     assert ended.returncode == 1
     assert "expected 3, found 4" in ended.stdout + ended.stderr

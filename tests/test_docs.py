@@ -95,7 +95,7 @@ def test_every_make_target_that_is_named_exists_and_ci_has_everything() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 156
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
 def needed(package: str) -> set[str]:
@@ -134,20 +134,6 @@ def write_readme_files(project: Path) -> dict[str, str]:
     path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
     home = {"HOME": str(project), "HANDRAIL_HOME": str(project / "home")}
     return {**home, "PATH": path, "LANG": "C.UTF-8", "NO_COLOR": "1"}
-
-
-@pytest.mark.whole
-def test_the_walk_in_the_readme_prints_what_it_shows_with_the_files_of_the_readme(tmp_path: Path) -> None:
-    env = write_readme_files(tmp_path)
-    open_to_agents(tmp_path / "home")
-    walk = [pair for pair in commands(ROOT / "README.md") if pair[0].startswith("handrail ")]
-    assert [command.split()[1] for command, _ in walk] == ["start", "gate", "next", "next"]
-    for command, output in walk:
-        ended = subprocess.run(
-            ["/bin/sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
-        )
-        pattern = re.escape(output).replace(re.escape("..."), ".*")  # the README leaves out the end of a text
-        assert re.fullmatch(pattern, ended.stdout), f"$ {command}\n{ended.stdout}{ended.stderr}"
 
 
 def commands(page: Path) -> list[tuple[str, str]]:

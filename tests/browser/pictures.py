@@ -1,13 +1,22 @@
-"""Makes the pictures in `docs/pictures`: `make pictures`. A project with runs in every state, looked at in Chromium."""
+"""Makes the pictures in `docs/pictures`: `make pictures`.
+
+The page is a project with runs in every state, looked at in Chromium. The demo is run in a terminal.
+"""
 
 from __future__ import annotations
 
+import io
 import os
+import pty
 import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import SVG_EXPORT_THEME
+from rich.text import Text
 
 from browser.chromium import Chromium
 from browser.site import Site
@@ -114,6 +123,11 @@ prompts:
   play: [{tool: bash, input: {command: sleep 1}}, {usage: {inputTokens: 40000, usd: 0.42}}, {say: Done.}]
 - play: [{tool: bash, input: {command: sleep 1}}, {say: It is fixed.}]
 """
+TERMINAL = (100, 33)
+"""Columns of the terminal of the demo, and the lines that the picture shows."""
+CODE = (
+    "<body style='margin: 0; background: #0d1117; color: #d1d7e0; font: 14px/1.45 monospace'><pre style='margin: 20px'>"
+)
 SETTLED = 3.0
 """Seconds until what was launched does what the pictures show."""
 
@@ -143,10 +157,42 @@ def prepare(site: Site) -> str:
 
 
 def take(tab: Tab, name: str, height: int) -> None:
-    tab.size(1280, height)
+    tab.size(1280 if name != "demo" else 900, height)
     time.sleep(0.5)
     tab.screenshot(FOLDER / f"{name}.png")
     sys.stdout.write(f"{FOLDER / name}.png\n")
+
+
+def demo_output() -> str:
+    """What `handrail demo` prints in a terminal, with its colours."""
+    pid, handle = pty.fork()
+    if pid == 0:
+        os.environ.update({"TERM": "xterm-256color", "COLUMNS": str(TERMINAL[0])})
+        os.environ.pop("NO_COLOR", None)
+        os.execv(sys.executable, [sys.executable, "-m", "handrail", "demo", "--pace", "0"])
+    output = b""
+    while True:
+        try:
+            output += (part := os.read(handle, 65536))
+        except OSError:  # the terminal is gone with its program
+            part = b""
+        if not part:
+            break
+    os.close(handle)
+    assert os.waitpid(pid, 0)[1] == 0, output.decode()
+    return output.decode().replace("\r\n", "\n")
+
+
+def take_demo(tab: Tab, folder: Path) -> None:
+    """The beginning of the demo, as a terminal shows it."""
+    console = Console(record=True, width=TERMINAL[0], file=io.StringIO(), force_terminal=True, legacy_windows=False)
+    console.print(Text.from_ansi("\n".join(demo_output().split("\n")[: TERMINAL[1]])))
+    page = folder / "demo.html"
+    body = console.export_html(inline_styles=True, theme=SVG_EXPORT_THEME, code_format=CODE + "{code}</pre>")
+    page.write_text(f"<!doctype html><meta charset=utf-8>{body}", encoding="utf-8")
+    tab.call("Page.navigate", {"url": page.as_uri()})
+    tab.wait_text("Build")
+    take(tab, "demo", 40 + round(TERMINAL[1] * 20.3))
 
 
 def main() -> None:
@@ -156,6 +202,7 @@ def main() -> None:
             run = prepare(site)
             site.serve()
             tab = chromium.tab(chromium.context(), site.base)
+            take_demo(tab, Path(folder))
             tab.size(1280, 800)
             tab.open(site.link)
             tab.wait_text("Needs you")
