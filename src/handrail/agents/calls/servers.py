@@ -164,7 +164,6 @@ class McpServer:
         try:
             self.registry.host(self.agent)
             for module in (
-                "asyncio",
                 "threading",
                 "handrail.agents.calls.turns",
                 "handrail.guided.sessions.exit_checks",
@@ -234,8 +233,6 @@ class McpServer:
         return _text_result(report.message, failed=report.refusal is not None)
 
     def next(self, call: RpcCall, sessions: Sessions, session: str, summary: str, cwd: str) -> SessionReport:
-        import asyncio
-
         from handrail.guided.sessions.exit_checks import check_context
         from handrail.guided.sessions.machine import WorkFolders
         from handrail.guided.sessions.sessions import PhaseExit
@@ -247,7 +244,7 @@ class McpServer:
         place = WorkFolders(cwd, context.project if leaving.checks else "")
         way = PhaseExit(context, Trust(sessions.places.state, project), lambda check: self.tell(call, check), place)
         moving = sessions.next(leaving, summary, way)
-        return self.cancellable(call, moving) if leaving.checks else asyncio.run(moving)
+        return self.cancellable(call, moving) if leaving.checks else _result_without_waiting(moving)
 
     def cancellable(self, call: RpcCall, moving: Coroutine[Any, Any, SessionReport]) -> SessionReport:
         """The result of a coroutine. Raises `_Cancelled` if the host cancels its request."""
@@ -272,6 +269,16 @@ class McpServer:
         if call.token is not None:
             params = {"progressToken": call.token, "progress": 0, "message": f"checking: {check.name}"}
             self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+
+def _result_without_waiting(moving: Coroutine[Any, Any, SessionReport]) -> SessionReport:
+    """The result of a coroutine that has nothing to wait for. Importing `asyncio` takes longer than starting Python."""
+    try:
+        moving.send(None)
+    except StopIteration as end:
+        report: SessionReport = end.value
+        return report
+    raise AssertionError("a move without checks waits for nothing")
 
 
 def _text_result(text: str, *, failed: bool = False) -> dict[str, Any]:
