@@ -1,4 +1,4 @@
-"""The CI files that people copy (`docs/examples/ci`): their commands are run in order, as far as no service is needed."""
+"""The CI files that people copy (`docs/examples/ci`): their commands are run in order, without the services."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from support import open_to_agents
 FOLDER = Path(__file__).parents[1] / "docs" / "examples" / "ci"
 RELEASE = """
 phases:
-- {id: check, steps: [{id: tests, node: command, params: {argv: [sh, -c, "echo checked >> checked; test ! -e broken"]}}]}
+- id: check
+  steps:
+  - {id: tests, node: command, params: {argv: [sh, -c, "echo checked >> checked; test ! -e broken"]}}
 - {id: ask, steps: [{id: go, node: approve, params: {question: Release it?}}]}
 - {id: tag, steps: [{id: tag, node: command, params: {argv: [git, tag, v1]}}]}
 """
