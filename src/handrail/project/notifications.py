@@ -1,4 +1,4 @@
-"""Tells a person once that a run needs them or has ended: by bell, desktop, program or webhook.
+"""Tells a person once that a run needs them or has ended: by bell, desktop, program, webhook or phone.
 
 The first process marks an alert as told, beside the question. A channel that it cannot use is left to another process.
 What cannot be sent becomes a notice of the run, and never fails it. An alert never has what an agent or a program
@@ -99,8 +99,8 @@ def channel_name(channel: Channel) -> str:
     match channel.kind:
         case "command":
             return f"the command `{channel.argv[0]}`"
-        case "webhook":
-            return f"the webhook at `{host_of(channel.url)}`"
+        case "webhook" | "ntfy":
+            return f"the {'webhook' if channel.kind == 'webhook' else 'topic'} at `{host_of(channel.url)}`"
         case _:
             return f"`{channel.kind}`"
 
@@ -111,7 +111,11 @@ async def send_alert(channel: Channel, alert: Alert, env: Mapping[str, str], rul
     try:
         async with asyncio.timeout(SEND_SECONDS):
             if channel.kind == "webhook":
-                return await _post(channel.url, alert)
+                return await _post(channel, channel.url, alert.to_json())
+            if channel.kind == "ntfy":
+                server, _, topic = channel.url.rstrip("/").rpartition("/")
+                message = {"topic": topic, "title": "Handrail", "message": alert.text}
+                return await _post(channel, f"{server}/", message | ({"priority": 4} if alert.kind == "need" else {}))
             if channel.kind == "command":
                 data = json.dumps(alert.to_json(), ensure_ascii=False).encode("utf-8", "replace")
             elif program_of_desktop(env) == "notify-send":
@@ -138,14 +142,14 @@ async def _run_program(argv: list[str], stdin: bytes | None, alert: Alert, env: 
         raise NotSent(f"`{argv[0]}` ended with {result.exit_code}")
 
 
-async def _post(url: str, alert: Alert) -> None:
+async def _post(channel: Channel, url: str, content: Mapping[str, Any]) -> None:
     limits = HttpLimits(seconds=SEND_SECONDS, connect=SEND_SECONDS, tries=1, longest_pause=0.0, size=64 * 1024)
-    path = url.partition("://")[2].partition("/")[2]
-    secrets = tuple(secret for secret in (url, path) if len(secret) > 1)
-    service = Service(name=f"the webhook at `{host_of(url)}`", base=url, headers={}, secrets=secrets, limits=limits)
+    path = channel.url.partition("://")[2].partition("/")[2]
+    secrets = tuple(secret for secret in (channel.url, path) if len(secret) > 1)
+    service = Service(name=channel_name(channel), base=url, headers={}, secrets=secrets, limits=limits)
     try:
         async with service:
-            await service.deliver("", alert.to_json())
+            await service.deliver("", content)
     except NodeError as error:
         raise NotSent(error.message) from None
 

@@ -37,10 +37,13 @@ def are_texts(node: TreeNode) -> bool:
     return node.kind == "list" and bool(node.value) and all(one.kind == "text" and one.value for one in node.value)
 
 
-ChannelKind = Literal["bell", "desktop", "command", "webhook"]
+ChannelKind = Literal["bell", "desktop", "command", "webhook", "ntfy"]
 PLAIN_CHANNELS: dict[str, ChannelKind] = {"bell": "bell", "desktop": "desktop"}
-CHANNELS_WITH_VALUE = ("command", "webhook")
-CHANNEL_EXAMPLE = "write `bell`, `desktop`, `{command: [PROGRAM, ARGUMENT]}` or `{webhook: https://HOST/PATH}`"
+CHANNELS_WITH_VALUE = ("command", "webhook", "ntfy")
+CHANNEL_EXAMPLE = (
+    "write `bell`, `desktop`, `{command: [PROGRAM, ARGUMENT]}`, `{webhook: https://HOST/PATH}` or "
+    "`{ntfy: https://HOST/TOPIC}`"
+)
 _NOTIFY_COMMAND = {
     "type": "array",
     "items": {"type": "string", "minLength": 1},
@@ -52,14 +55,20 @@ _WEBHOOK = {
     "pattern": "^https?://[^/@\\s]+(/\\S*)?$",
     "description": "the address that gets the JSON by POST",
 }
+_NTFY = {
+    "type": "string",
+    "pattern": "^https?://[^/@\\s]+/[^/\\s]+$",
+    "description": "the address of a topic of an ntfy server, which sends it to your phone",
+}
 
 
 def _only_key(name: str, schema: Mapping[str, object]) -> dict[str, object]:
     return {"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": False}
 
 
+_WITH_VALUE = {"command": _NOTIFY_COMMAND, "webhook": _WEBHOOK, "ntfy": _NTFY}
 _NOTIFY_ITEM = {
-    "anyOf": [{"enum": list(PLAIN_CHANNELS)}, _only_key("command", _NOTIFY_COMMAND), _only_key("webhook", _WEBHOOK)]
+    "anyOf": [{"enum": list(PLAIN_CHANNELS)}, *(_only_key(name, schema) for name, schema in _WITH_VALUE.items())]
 }
 NOTIFY_FIELD = Field(
     "notify",
@@ -67,7 +76,8 @@ NOTIFY_FIELD = Field(
     "only in the user's settings: how you are told, once, that a run asks something, or that a run of more than a "
     "minute has ended. `bell` rings in the terminal. `desktop` uses `notify-send` or `osascript`, if there is one. "
     "`{command: [PROGRAM, ARGUMENT]}` gets the text as its last argument and JSON on its standard input. "
-    "`{webhook: URL}` gets the JSON by POST. Without this key, only `handrail ui` rings",
+    "`{webhook: URL}` gets the JSON by POST. `{ntfy: URL}` sends it to a topic of an ntfy server, and so to your phone. "
+    "Without this key, only `handrail ui` rings",
     schema={"type": "array", "items": _NOTIFY_ITEM},
     examples=(["bell", "desktop"], [{"command": ["say-it", "--loud"]}], [{"webhook": "https://example.com/hook"}]),
 )
@@ -75,7 +85,7 @@ NOTIFY_FIELD = Field(
 
 @dataclass(frozen=True)
 class Channel:
-    """A way to tell a person something. `argv` is the program of a command, `url` the address of a webhook."""
+    """A way to tell a person something. `argv` is the program of a command, `url` the address of a webhook or a topic."""
 
     kind: ChannelKind
     argv: tuple[str, ...] = ()
@@ -114,7 +124,9 @@ def _channel(reader: MappingReader, item: TreeNode) -> Channel | None:
     if name == "command":
         return _command_channel(reader, value)
     if name == "webhook":
-        return _webhook_channel(reader, value)
+        return _address_channel(reader, "webhook", value)
+    if name == "ntfy":
+        return _address_channel(reader, "ntfy", value)
     reader.on(
         item,
         "unknown-key",
@@ -139,7 +151,7 @@ def _command_channel(reader: MappingReader, node: TreeNode) -> Channel | None:
     return Channel("command", argv=argv)
 
 
-def _webhook_channel(reader: MappingReader, node: TreeNode) -> Channel | None:
+def _address_channel(reader: MappingReader, kind: Literal["webhook", "ntfy"], node: TreeNode) -> Channel | None:
     from urllib.parse import urlsplit
 
     url = node.value if node.kind == "text" else ""
@@ -147,13 +159,15 @@ def _webhook_channel(reader: MappingReader, node: TreeNode) -> Channel | None:
         parts = urlsplit(url)
         is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
         is_right = is_right and (parts.port is None or parts.port > 0) and url.isascii() and url.isprintable()
+        is_right = is_right and (kind != "ntfy" or parts.path.strip("/") != "")
     except ValueError:
         is_right = False
     if not is_right or " " in url:
-        message = "`webhook` has to be an address that begins with https:// or http:// and has no user"
-        reader.on(node, "bad-value", message, "write `{webhook: https://HOST/PATH}`")
+        end = " and ends with a topic" if kind == "ntfy" else ""
+        message = f"`{kind}` has to be an address that begins with https:// or http:// and has no user{end}"
+        reader.on(node, "bad-value", message, f"write `{{{kind}: https://HOST/{'TOPIC' if end else 'PATH'}}}`")
         return None
-    return Channel("webhook", url=url)
+    return Channel(kind, url=url)
 
 
 PRUNE_SHAPE = shape(

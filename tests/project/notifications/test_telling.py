@@ -108,6 +108,13 @@ def test_a_question_is_told_while_other_steps_still_work(project: Project, tmp_p
     assert [step["status"] for step in steps] == ["running", "done"]
 
 
+def test_a_run_that_waits_is_told_to_a_phone_by_the_topic_of_an_ntfy_server(project: Project, hook: str) -> None:
+    settings(project, {"ntfy": f"{hook}/200/my-topic"})
+    waiting(project)
+    text = "release version=1.2: Release 1.2?"
+    assert Hook.got == [{"topic": "my-topic", "title": "Handrail", "message": text, "priority": 4}]
+
+
 def test_what_cannot_be_sent_is_a_notice_and_the_run_waits_all_the_same(project: Project, hook: str) -> None:
     settings(project, {"command": ["/no/such/program"]}, {"command": ["false"]}, {"webhook": f"{hook}/500"})
     run = waiting(project)

@@ -165,7 +165,7 @@ def notify(subject: Subject) -> Checkup:
             message += ": it is not there or not executable"
             return Checkup("warning", message, "install it, or correct `notify` in your settings")
     names = ", ".join(channel_name(one) for one in channels)
-    untried = "; whether a webhook answers was not tried" if any(one.kind == "webhook" for one in channels) else ""
+    untried = "; whether an address answers was not tried" if any(one.url for one in channels) else ""
     return Checkup("ok", f"you are told by {names}{untried}")
 
 
