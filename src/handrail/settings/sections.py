@@ -66,7 +66,7 @@ def _only_key(name: str, schema: Mapping[str, object]) -> dict[str, object]:
     return {"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": False}
 
 
-_WITH_VALUE = {"command": _NOTIFY_COMMAND, "webhook": _WEBHOOK, "ntfy": _NTFY}
+_WITH_VALUE: dict[str, Mapping[str, object]] = {"command": _NOTIFY_COMMAND, "webhook": _WEBHOOK, "ntfy": _NTFY}
 _NOTIFY_ITEM = {
     "anyOf": [{"enum": list(PLAIN_CHANNELS)}, *(_only_key(name, schema) for name, schema in _WITH_VALUE.items())]
 }
