@@ -76,7 +76,7 @@ NOTIFY_FIELD = Field(
     "only in the user's settings: how you are told, once, that a run asks something, or that a run of more than a "
     "minute has ended. `bell` rings in the terminal. `desktop` uses `notify-send` or `osascript`, if there is one. "
     "`{command: [PROGRAM, ARGUMENT]}` gets the text as its last argument and JSON on its standard input. "
-    "`{webhook: URL}` gets the JSON by POST. `{ntfy: URL}` sends it to a topic of an ntfy server, and so to your phone. "
+    "`{webhook: URL}` gets the JSON by POST. `{ntfy: URL}` sends it to your phone, by a topic of an ntfy server. "
     "Without this key, only `handrail ui` rings",
     schema={"type": "array", "items": _NOTIFY_ITEM},
     examples=(["bell", "desktop"], [{"command": ["say-it", "--loud"]}], [{"webhook": "https://example.com/hook"}]),
@@ -85,7 +85,7 @@ NOTIFY_FIELD = Field(
 
 @dataclass(frozen=True)
 class Channel:
-    """A way to tell a person something. `argv` is the program of a command, `url` the address of a webhook or a topic."""
+    """A way to tell a person something. `argv` is the program of a command, `url` an address to send to."""
 
     kind: ChannelKind
     argv: tuple[str, ...] = ()
