@@ -379,6 +379,10 @@ class JobUsage:
         difference.add(tokens[0] - earlier[0], tokens[1] - earlier[1], tokens[2] - earlier[2], self.usd - before.usd)
         return difference
 
+    def known(self) -> dict[str, Any] | None:
+        """The data of `event`; None if nothing is known."""
+        return None if self.tokens is None else self.event().data
+
     def event(self) -> AgentSaid:
         tokens = self.tokens or (None, None, None)
         names = ("inputTokens", "outputTokens", "cachedTokens")
@@ -417,6 +421,14 @@ class NewRecords:
                 if all(mark in line for mark in self.marks):
                     with contextlib.suppress(ValueError):
                         yield within(json.loads(line))
+
+
+def is_since(record: Mapping[str, Any], moment: float) -> bool:
+    """False if the `timestamp` of a record says that it is older than a moment."""
+    try:
+        return datetime.fromisoformat(str(record.get("timestamp"))).timestamp() >= moment
+    except ValueError:
+        return True
 
 
 def checked_id(session: str, product: str) -> str:

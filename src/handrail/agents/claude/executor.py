@@ -17,7 +17,7 @@ from typing import Any
 from handrail.agents import outcomes
 from handrail.agents.claude import install
 from handrail.agents.claude.host import OWN_STEP
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total, within
 from handrail.base.dataclasses import replace
 from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentSaid, Launch
 
@@ -235,8 +235,29 @@ reader = ClaudeReader
 
 def _is_saved(env: Mapping[str, str], session: str) -> bool:
     """True if Claude Code has saved the conversation. Before that, it cannot be resumed."""
-    home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
-    return any(Path(home, "projects").glob(f"*/{session}.jsonl"))
+    return any(_projects(env).glob(f"*/{session}.jsonl"))
+
+
+def _projects(env: Mapping[str, str]) -> Path:
+    return Path(env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude"), "projects")
+
+
+def spent(session: str, env: Mapping[str, str], since: float) -> dict[str, Any] | None:
+    """What a conversation and its subagents used since a moment, by Claude Code's record. It has no price."""
+    session = outcomes.checked_id(session, _PRODUCT)
+    paths = [
+        str(path) for name in (session, f"{session}/subagents/*") for path in _projects(env).glob(f"*/{name}.jsonl")
+    ]
+    answers: dict[str, dict[str, Any]] = {}
+    for data in NewRecords(b'"type":"assistant"', b'"usage"').read(paths):
+        if data.get("type") == "assistant" and is_since(data, since):
+            message = within(data, "message")
+            answers[str(message.get("id"))] = message
+    found = JobUsage()
+    for message in answers.values():
+        found.add(*_counts(within(message, "usage")), 0.0)
+    is_whole = all(message.get("stop_reason") for message in answers.values())
+    return None if found.tokens is None else {**found.event().data, **({} if is_whole else {"outputTokens": None})}
 
 
 def _retry_words(data: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 
 from handrail.agents import outcomes
 from handrail.agents.codex import install
-from handrail.agents.outcomes import DONE, JobOutcome, NewRecords, brief, within
+from handrail.agents.outcomes import DONE, JobOutcome, NewRecords, brief, is_since, within
 from handrail.base.dataclasses import replace
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, Stubs
 from handrail.source.text_edits import toml_value
@@ -180,15 +180,26 @@ class CodexReader:
             yield from self._usage(counts)
 
     def _usage(self, counts: Mapping[str, Any]) -> Iterator[AgentSaid]:
-        """The usage of this job alone. A number is None if it, or the count before this job, is not known."""
-        usage: dict[str, Any] = dict.fromkeys((*_COUNTED, "usd"))
-        for name, theirs in _COUNTED.items():
-            if self.before is not None and theirs in counts:
-                usage[name] = counts[theirs] - self.before.get(theirs, 0)
-        yield AgentSaid("usage", usage)
+        """The usage of this job alone."""
+        yield AgentSaid("usage", _difference(counts, self.before))
 
 
 reader = CodexReader
+
+
+def _difference(counts: Mapping[str, Any], before: Mapping[str, int] | None) -> dict[str, Any]:
+    """What was used since `before`. A number is None if it, or the count before, is not known."""
+    usage: dict[str, Any] = dict.fromkeys((*_COUNTED, "usd"))
+    for name, theirs in _COUNTED.items():
+        if before is not None and theirs in counts:
+            usage[name] = counts[theirs] - before.get(theirs, 0)
+    return usage
+
+
+def spent(session: str, env: Mapping[str, str], since: float) -> dict[str, Any] | None:
+    """What a thread used since a moment, by Codex's record of it."""
+    counts, before = ThreadCount(env).usage(session), ThreadCount(env).usage(session, until=since)
+    return _difference(counts, before) if counts and counts != before else None
 
 
 def _tool(kind: str, item: Mapping[str, Any]) -> str:
@@ -224,14 +235,16 @@ class ThreadCount:
         self.records = NewRecords(b'"type":"token_count"', b'"total_token_usage"')
         self.counts: dict[str, int] = {}
 
-    def usage(self, thread: str) -> dict[str, int] | None:
-        """The tokens of the thread so far; None if unknown."""
+    def usage(self, thread: str, until: float | None = None) -> dict[str, int] | None:
+        """The tokens of the thread so far, or until a moment; None if unknown."""
         try:
             name = f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"
         except ValueError:
             return None
         self.paths = self.paths or [str(path) for path in Path(self.home, "sessions").glob(name)][:1]
         for data in self.records.read(self.paths):
+            if until is not None and is_since(data, until):
+                break
             self.counts = within(data, "payload", "info", "total_token_usage") or self.counts
         return self.counts if self.paths else None
 

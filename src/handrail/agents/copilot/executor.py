@@ -23,7 +23,7 @@ from handrail import STEP_TOOL
 from handrail.agents import outcomes, recipes
 from handrail.agents.copilot import install
 from handrail.agents.copilot.host import OWN_STEP, SERVER
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total, within
 from handrail.base.dataclasses import replace
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch
 
@@ -171,10 +171,11 @@ def _count(spent: JobUsage, usage: dict[str, Any]) -> None:
 
 
 class SessionCount:
-    """The usage of a session so far, from Copilot CLI's record of the session."""
+    """The usage of a session so far, or since a moment, from Copilot CLI's record of the session."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, env: Mapping[str, str], since: float = 0.0) -> None:
         home = env.get("COPILOT_HOME") or os.path.join(env.get("HOME", ""), ".copilot")
+        self.since = since
         self.folder = os.path.join(home, "session-state")
         self.records = NewRecords(b'"session.usage_record"')
         self.spent = JobUsage()
@@ -188,11 +189,17 @@ class SessionCount:
         if not self.has(session):
             return None
         for data in self.records.read([self._path(session)]):
-            _count(self.spent, within(data, "data", "usage"))
+            if is_since(data, self.since):
+                _count(self.spent, within(data, "data", "usage"))
         return copy(self.spent)
 
     def _path(self, session: str) -> str:
         return os.path.join(self.folder, session, "events.jsonl")
+
+
+def spent(session: str, env: Mapping[str, str], since: float) -> dict[str, Any] | None:
+    usage = SessionCount(env, since).usage(session)
+    return None if usage is None else usage.known()
 
 
 def _read_text(folder: str, name: str) -> str | None:

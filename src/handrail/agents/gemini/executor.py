@@ -19,7 +19,7 @@ from handrail.agents import outcomes
 from handrail.agents.gemini import install as own
 from handrail.agents.gemini.host import SERVER
 from handrail.agents.gemini.install import AUTHORITY
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total, within
 from handrail.agents.recipes import as_json
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError, Stubs
 from handrail.source import text_edits
@@ -100,10 +100,11 @@ def _read_settings(path: str) -> dict[str, Any]:
 
 
 class AnswerCount:
-    """Counts the answers of one conversation. Those that are there when it is made do not count."""
+    """Counts the answers of one conversation. Those that are there when it is made, or before `since`, do not count."""
 
-    def __init__(self, home: str, conversation: str | None) -> None:
+    def __init__(self, home: str, conversation: str | None, since: float = 0.0) -> None:
         self.home = home
+        self.since = since
         self.records = NewRecords(b'"type":"gemini"', b'"tokens"')
         self.answers: dict[str, dict[str, Any]] = {}
         self.before: set[str] = set()
@@ -124,8 +125,13 @@ class AnswerCount:
     def _read(self, conversation: str) -> None:
         if conversation.replace("-", "").isalnum():
             for data in self.records.read(map(str, records(self.home, conversation))):
-                if isinstance(data.get("id"), str):
+                if isinstance(data.get("id"), str) and is_since(data, self.since):
                     self.answers[data["id"]] = within(data, "tokens")
+
+
+def spent(session: str, env: Mapping[str, str], since: float) -> dict[str, Any] | None:
+    """What a conversation used since a moment, by Gemini CLI's record of it."""
+    return AnswerCount(gemini_home(env), None, since).usage(session).known()
 
 
 _PRODUCT = "Gemini CLI"

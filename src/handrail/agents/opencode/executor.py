@@ -6,12 +6,14 @@ In guided mode, our plugin is passed for this call only; nothing is installed. T
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,10 @@ _NAMED = {
 }
 _NO_SUCH_TOOL = "unavailable tool"
 _SETTINGS = "OPENCODE_CONFIG_CONTENT"
+_MESSAGES = """
+SELECT data FROM message WHERE time_created >= ?2
+AND (session_id = ?1 OR session_id IN (SELECT id FROM session WHERE parent_id = ?1))
+"""
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
@@ -144,11 +150,9 @@ class OpenCodeReader:
             yield AgentSaid("result", {"id": key, "ok": is_ok, "output": output})
 
     def _step(self, part: dict[str, Any]) -> Iterator[AgentSaid]:
-        """A request to the model has ended. OpenCode counts output, reasoning and cached tokens separately."""
+        """A request to the model has ended."""
         self.finish = part.get("reason")
-        tokens, cache = within(part, "tokens"), within(part, "tokens", "cache")
-        whole = total(tokens, "input") + total(cache, "read", "write")
-        if self.spent.add(whole, total(tokens, "output", "reasoning"), total(cache, "read"), total(part, "cost")):
+        if _count(self.spent, part):
             yield self.spent.event()
 
     def _end(self, data: dict[str, Any]) -> None:
@@ -184,3 +188,20 @@ def _outcome_of_error(error: dict[str, Any]) -> JobOutcome:
 
 
 reader = OpenCodeReader
+
+
+def _count(spent: JobUsage, data: dict[str, Any]) -> bool:
+    """OpenCode counts output, reasoning and cached tokens separately."""
+    tokens, cache = within(data, "tokens"), within(data, "tokens", "cache")
+    whole = total(tokens, "input") + total(cache, "read", "write")
+    return spent.add(whole, total(tokens, "output", "reasoning"), total(cache, "read"), total(data, "cost"))
+
+
+def spent(session: str, env: Mapping[str, str], since: float) -> dict[str, Any] | None:
+    """What a session and its subagents used since a moment, by OpenCode's database."""
+    data = env.get("XDG_DATA_HOME") or os.path.join(env.get("HOME", ""), ".local", "share")
+    address, found = f"{Path(data, 'opencode', 'opencode.db').absolute().as_uri()}?mode=ro", JobUsage()
+    with contextlib.suppress(sqlite3.Error, ValueError), contextlib.closing(sqlite3.connect(address, uri=True)) as base:
+        for (text,) in base.execute(_MESSAGES, (session, since * 1000)).fetchall():
+            _count(found, within(json.loads(text)))
+    return found.known()

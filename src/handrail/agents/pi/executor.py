@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents import outcomes
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total, within
 from handrail.agents.pi import install
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError
 
@@ -17,6 +18,7 @@ PROGRAM = "pi"
 TESTED = ("0.74.2", "0.87.1", "1.5.0")
 LOGIN = ("PI_CODING_AGENT_DIR", ".pi/agent", "auth.json")
 ENVIRONMENT = ("PI_*", *outcomes.PROVIDER_VARIABLES)
+_ID = re.compile(r"\w[\w-]*")
 READS = ("read", "grep", "find", "ls")
 
 
@@ -25,7 +27,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if job.model is not None:
         argv += ["--model", job.model]
     if job.session is not None:
-        if not re.fullmatch(r"\w[\w-]*", job.session):  # pi would create a file for a text that looks like a path
+        if not _ID.fullmatch(job.session):  # pi would create a file for a text that looks like a path
             raise NodeError("session-unknown", f"`{job.session}` is not a session id of pi", transient=False)
         argv += ["--session", job.session]
     if job.permissions == "read":
@@ -82,10 +84,7 @@ class PiReader:
         self.last = message
         for text in _texts(message):
             yield AgentSaid("text", {"text": text})
-        usage = within(message, "usage")
-        whole = total(usage, "input", "cacheRead", "cacheWrite")
-        usd = total(within(usage, "cost"), "total")
-        if self.spent.add(whole, total(usage, "output"), total(usage, "cacheRead"), usd):
+        if _count(self.spent, message):
             yield self.spent.event()
 
     def _result(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
@@ -109,6 +108,24 @@ class PiReader:
         if reason in ("stop", "toolUse"):
             return DONE
         return JobOutcome("crash", outcomes.CUT_OFF if reason == "length" else f"the turn ended with `{reason}`")
+
+
+def _count(spent: JobUsage, message: dict[str, Any]) -> bool:
+    usage = within(message, "usage")
+    whole = total(usage, "input", "cacheRead", "cacheWrite")
+    usd = total(within(usage, "cost"), "total")
+    return spent.add(whole, total(usage, "output"), total(usage, "cacheRead"), usd)
+
+
+def spent(session: str, env: Mapping[str, str], since: float) -> dict[str, Any] | None:
+    """What a session used since a moment, by pi's record of it."""
+    base = env.get("PI_CODING_AGENT_DIR") or os.path.join(env.get("HOME", ""), ".pi", "agent")
+    folder, found = Path(env.get("PI_CODING_AGENT_SESSION_DIR") or os.path.join(base, "sessions")), JobUsage()
+    paths = [str(path) for path in folder.rglob(f"*_{session}.jsonl")] if _ID.fullmatch(session) else []
+    for data in NewRecords(b'"role":"assistant"', b'"usage"').read(paths):
+        if is_since(data, since):
+            _count(found, within(data, "message"))
+    return found.known()
 
 
 def _texts(message: dict[str, Any]) -> list[str]:

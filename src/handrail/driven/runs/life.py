@@ -17,19 +17,19 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from handrail.base.dataclasses import replace
-from handrail.base.errors import RefusedError
+from handrail.base.errors import HandrailError, RefusedError
 from handrail.driven.artifacts.shelf import digest_of_file
 from handrail.driven.flows.plan import FlowPlan, path_segment
 from handrail.driven.flows.results import FlowResult
 from handrail.driven.runs import run_events
 from handrail.driven.runs.interpreter import FlowFailed, Interpreter
 from handrail.driven.runs.request import LoadedRun, StoredRequest
-from handrail.driven.runs.run_events import Bounded, Cause, Event, FactFound, Mode, TimeSpent
+from handrail.driven.runs.run_events import BOUND_OPTIONS, Bounded, Cause, Event, FactFound, Mode, TimeSpent
 from handrail.driven.runs.run_rules import paths_of, phases_to_rewind, refuse_unless_waiting
 from handrail.driven.runs.state import LEFT_OUT, OWN, WAIT, RunState, fold, is_partial
 from handrail.driven.worktrees.create import Tell, make_ready
@@ -186,6 +186,12 @@ class Meter:
             effect = f"so they cannot be counted for {self.bounds.source('tokens')}"
             return f"the agent did not report its tokens, {effect}; `--max-minutes` holds"
         return None
+
+    def blind_to_lost(self, agent: str) -> str:
+        """Says that what an agent used before a kill is not known, and which bounds cannot hold because of that."""
+        names = [f"`{BOUND_OPTIONS[name]}`" for name in ("usd", "tokens") if getattr(self.bounds, name) is not None]
+        effect = f", so {' and '.join(names)} cannot hold" if names else ""
+        return f"cost unknown: {agent} left no record of what it used before the run was interrupted{effect}"
 
     def settle(self, path: str) -> None:
         """The current call of the agent of a step has ended."""
@@ -385,6 +391,17 @@ async def _cancel_when(is_stop_requested: Callable[[], bool], task: asyncio.Futu
     while not is_stop_requested():
         await asyncio.sleep(LOOK_AGAIN)
     task.cancel()
+
+
+def lost_usage(state: RunState, path: str | None, context: NodeContext) -> Iterator[run_events.UsageReported]:
+    """What the agent of a step, or of all steps, used before a kill, if its own record of the conversation says it."""
+    for (lost_path, session), (agent, since) in state.lost.items():
+        if path in (lost_path, None):
+            with contextlib.suppress(HandrailError, NodeError, LookupError, OSError):
+                spent = getattr(context.registry.executor(agent), "spent", None)
+                usage = None if spent is None else spent(session, context.env, since)
+                if usage is not None:
+                    yield run_events.UsageReported(lost_path, usage, session)
 
 
 _NONE = StepAttempts()

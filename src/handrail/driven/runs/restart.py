@@ -20,7 +20,7 @@ from handrail.driven.flows.plan import FlowPlan, Phase, path_segment, top_phase
 from handrail.driven.flows.results import Results, without_copies
 from handrail.driven.runs import run_events
 from handrail.driven.runs.interpreter import FlowFailed
-from handrail.driven.runs.life import started_event
+from handrail.driven.runs.life import lost_usage, started_event
 from handrail.driven.runs.request import LoadedRun, StoredRequest
 from handrail.driven.runs.run_events import Event, RunChoice
 from handrail.driven.runs.run_rules import refuse_missing_env
@@ -116,7 +116,7 @@ class _RestartJob:
         if history.attempt != self.old.attempt:
             raise RefusedError(f"run `{self.old.id}` was restarted by another command", "run the command again")
         self.old = self.old.with_history(history)
-        self.earlier = taken_so_far(self.old)
+        self.earlier = taken_so_far(self.runs, self.old)
         published = _artifacts_by_step(history.records)
         events: list[Event] = []
         if self.phases:
@@ -192,10 +192,12 @@ class _RestartJob:
         }
 
 
-def taken_so_far(run: LoadedRun) -> dict[str, Any]:
+def taken_so_far(runs: Runs, run: LoadedRun) -> dict[str, Any]:
     """What all attempts of a run took so far, as `StoredRequest.earlier`."""
-    end = (run.state.at, run_events.RunResumed("resume", [], None))  # what a killed process did not report is unknown
+    end = (run.state.at, run_events.RunResumed("resume", [], None))  # then it is known what a killed process lost
     state = fold([*run.records, end]) if run.records else RunState()
+    for event in list(lost_usage(state, None, runs.outside(run).context)):
+        state.apply(event)
     earlier = {"seconds": state.clock.seconds, "isLeast": state.clock.has_gaps, "usage": Glance(state, None).usage()}
     routings = [*run.about.earlier.get("routings", []), vars(run.about.request.routing)]
     known = [event for _, event in run.records if isinstance(event, run_events.Routed)]

@@ -236,10 +236,15 @@ class Guided(Event):
 
 
 class UsageReported(Event):
-    """What an agent used for a step: inputTokens, outputTokens, cachedTokens, usd; None if it is not known."""
+    """What an agent used for a step: inputTokens, outputTokens, cachedTokens, usd; None if it is not known.
+
+    `session`: the process that drove the run was killed before it could report this. It was read from the agent's own
+    record of this conversation.
+    """
 
     path: str
     usage: dict[str, Any]
+    session: str = ""
 
 
 class Delayed(Event):

@@ -103,8 +103,8 @@ class StepState:
 
     `order` is the number of the event that last started or ended the step. `is_finished`: its node finished in the
     current attempt. `is_under_way`: its node began and did not end; `input` is the digest of what it was last started
-    with, `starts` how often it was started, `pauses` how often it waited for a limit since. `is_asking`: it asked a
-    person, but not whether it may run again. `StepAttempts` says what the other fields mean.
+    with, `starts` how often it was started, `begun` when, `pauses` how often it waited for a limit since.
+    `is_asking`: it asked a person, but not whether it may run again. `StepAttempts` says what the other fields mean.
     """
 
     status: StepStatus = "pending"
@@ -121,6 +121,7 @@ class StepState:
     is_asking = False
     input: str | None = None
     starts = 0
+    begun: float | None = None
     pauses = 0
     failures = 0
     total = 0
@@ -148,7 +149,9 @@ class RunState:
     by their id whether they were `answered` or `withdrawn`; `answers` are the events of answers that still count.
     `delays` are waits for a limit or for the next attempt, and `spent` are the seconds of time limits that are used up.
     `denied` are the denied calls of agents: path → tool → how many.
-    `silent` are steps whose agent was called and has not reported what it used. `is_counted`: all others have.
+    `silent` are conversations whose agent has not reported yet what it used: (path, id) → the agent, and since when.
+    `lost` are those that cannot report it any more, because the process that drove the run was killed. `is_counted`:
+    all others have reported it.
     """
 
     def __init__(self) -> None:
@@ -165,7 +168,8 @@ class RunState:
         self.artifacts: list[dict[str, Any]] = []
         self.usage: dict[str, list[dict[str, Any]]] = {}
         self.denied: dict[str, dict[str, int]] = {}
-        self.silent: dict[str, None] = {}
+        self.silent: dict[tuple[str, str], tuple[str, float]] = {}
+        self.lost: dict[tuple[str, str], tuple[str, float]] = {}
         self.is_counted = True
         self.delays: dict[str, Delay] = {}
         self.spent: dict[str, float] = {}
@@ -282,7 +286,7 @@ class RunState:
             step.is_finished = False
             self._forget_answers(lambda pair: pair[0] == path)
         step.attempts, step.input, step.starts = event["attempt"], event["input"], step.starts + 1
-        step.is_under_way, step.is_asking = True, False
+        step.is_under_way, step.is_asking, step.begun = True, False, self.at
         step.begin_attempt()
         self.delays.pop(path, None)
         self.published.pop(path, None)
@@ -293,10 +297,16 @@ class RunState:
         step.attempts, step.is_under_way, step.pauses = event["attempt"], False, 0
         self.delays.pop(path, None)
         self.spent.pop(path, None)
-        if path in self.silent:
-            del self.silent[path]
+        if self._hear(path):
             self.is_counted = False
         return step
+
+    def _hear(self, path: str) -> bool:
+        """True if the agent of a step had not reported what it used. From now on, that is not waited for."""
+        keys = [key for key in self.silent if key[0] == path]
+        for key in keys:
+            del self.silent[key]
+        return bool(keys)
 
     def _node_finished(self, event: Mapping[str, Any]) -> None:
         step = self._end_node(event)
@@ -375,11 +385,15 @@ class RunState:
         path, self.agent = event["path"], event["agent"]
         self.sessions[path] = event["agent"], event["session"]
         self.delays.pop(path, None)
-        self.silent[path] = None
+        begun = self.steps[path].begun if path in self.steps else None
+        self.silent[path, event["session"]] = event["agent"], self.at if begun is None else begun
 
     def _usage_reported(self, event: Mapping[str, Any]) -> None:
         self.usage.setdefault(event["path"], []).append(event["usage"])
-        self.silent.pop(event["path"], None)
+        if event.get("session"):
+            self.lost.pop((event["path"], event["session"]), None)
+        else:
+            self._hear(event["path"])
 
     def _agent_acted(self, event: Mapping[str, Any]) -> None:
         self.doing[event["path"]] = event["text"]
@@ -429,8 +443,7 @@ class RunState:
     def _run_resumed(self, event: Mapping[str, Any]) -> None:
         self.status, self.outcome, self.until = "running", "success", event.get("until")
         self.reason, self.error, self.code, self.ended = None, None, None, None
-        if self.silent:
-            self.silent, self.is_counted = {}, False
+        self.lost, self.silent = {**self.silent, **self.lost}, {}
         rewound = set(event["rewound"])
         if rewound:
             self.rewinds += 1

@@ -23,23 +23,25 @@ _LONGEST = 200
 
 
 class UsageSum:
-    __slots__ = ("complete", "sums")
+    """The sum of what agents used. `missing` is how many reports lack a number."""
+
+    __slots__ = ("missing", "sums")
 
     def __init__(self) -> None:
         self.sums: dict[str, float] = {}
-        self.complete = True
+        self.missing = 0
 
-    def add(self, usage: Mapping[str, Any]) -> None:
+    def add(self, usage: Mapping[str, Any], *, is_found: bool = False) -> None:
+        """Add a report, or a sum. `is_found`: it is that of an empty report that was added before."""
         for name in USAGE_NAMES:
             if isinstance(usage.get(name), int | float):
                 self.sums[name] = self.sums.get(name, 0) + usage[name]
-            else:
-                self.complete = False
-        self.complete &= usage.get("complete") is not False  # it may be a sum itself
+        is_whole = usage.get("complete", True) and all(usage.get(name) is not None for name in USAGE_NAMES)
+        self.missing += (not is_whole) - is_found
 
     def to_json(self) -> dict[str, Any]:
         sums = {name: round(self.sums[name], 6) if name in self.sums else None for name in USAGE_NAMES}
-        return {**sums, "complete": self.complete}
+        return {**sums, "complete": not self.missing}
 
 
 _HEADING_MARK = re.compile(r"^#+ +")
@@ -97,11 +99,11 @@ class Glance:
 
     def usage(self) -> dict[str, Any]:
         total = UsageSum()
-        total.complete = self.state.is_counted
+        total.missing = len(self.state.lost) + (not self.state.is_counted)
         for reports in self.state.usage.values():
             for usage in reports:
                 total.add(usage)
-        return total.to_json() if self.state.usage or not total.complete else {}
+        return total.to_json() if self.state.usage or total.missing else {}
 
     def to_json(self) -> dict[str, Any]:
         state, delay = self.state, self.delay()

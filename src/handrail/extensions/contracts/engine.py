@@ -174,6 +174,9 @@ class Metering(Protocol):
     def blind_to(self, usage: Mapping[str, Any]) -> str | None:
         """Says which bound cannot hold because the agent did not report what it is about; None if all can."""
 
+    def blind_to_lost(self, agent: str) -> str:
+        """Says that what an agent used before a kill is not known, and which bounds cannot hold because of that."""
+
     def settle(self, path: str) -> None:
         """The current call has ended."""
 

@@ -303,16 +303,19 @@ class RunTopic:
 
     def _use(self, _: float, event: run_events.UsageReported) -> None:
         self._unreported.pop(event.path, None)
-        self._spend(event.path, event.usage)
+        self._spend(event.path, event.usage, is_found=bool(event.session))
 
-    def _spend(self, path: str, usage: Mapping[str, Any]) -> None:
-        """Add what an agent used to its step, to everything that the step is in, and to the run."""
+    def _spend(self, path: str, usage: Mapping[str, Any], *, is_found: bool = False) -> None:
+        """Add what an agent used to its step, to everything that the step is in, and to the run.
+
+        `is_found`: it was missing before.
+        """
         self.tree.get(path)
         for id_ in (path, *self.tree.ancestors_of(path)):
             usage_sum = self._usage_sums.setdefault(id_, UsageSum())
-            usage_sum.add(usage)
+            usage_sum.add(usage, is_found=is_found)
             self.tree.put(id_, usage=usage_sum.to_json())
-        self._usage_sums.setdefault("", UsageSum()).add(usage)
+        self._usage_sums.setdefault("", UsageSum()).add(usage, is_found=is_found)
 
     def _resume(self, at: float, event: run_events.RunResumed) -> None:
         """A resume is a new epoch: rows may go back to their beginning, so everybody reads all of them again."""

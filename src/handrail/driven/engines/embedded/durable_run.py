@@ -37,6 +37,7 @@ from handrail.driven.runs.life import (
     TimeLimits,
     attempts,
     done,
+    lost_usage,
     recall,
     remember,
     resumable_wait,
@@ -49,6 +50,7 @@ from handrail.driven.runs.state import RERUN, StepState
 from handrail.extensions.contracts import (
     AgentSaid,
     Done,
+    Exhausted,
     NodeContext,
     NodeError,
     NodeKind,
@@ -121,13 +123,14 @@ class DurableRun:
         step = self.state.steps.get(work.path) or StepState()
         if not again and step.is_finished:
             return self._result(step)
-        self.meter.refuse()
         digest, input_ = self._input(work)
         if step.input not in (None, digest):
             self.note(run_events.Noticed(work.path, INPUT_CHANGED))
         rerun, unknown = work.rerun or kind.NODE.rerun, None if work.rerun else kind.NODE.unknown
         if step.is_under_way or self.programs.is_held(work.path):
             await self._wait_for_program(work.path)
+        self._count_lost(work.path)
+        self.meter.refuse()
         is_parked = step.is_under_way and step.is_asking
         if step.is_under_way and not is_parked:
             assumed = await self._assumed_result(work, rerun) if unknown is None else dict(unknown)
@@ -185,6 +188,21 @@ class DurableRun:
                 self.note(run_events.Noticed(path, f"{text}; Handrail waits until it ends, {way_out}"))
                 is_noticed = True
             await asyncio.sleep(LOOK_AGAIN)
+
+    def _count_lost(self, path: str) -> None:
+        """Count what the agent of a step used before a kill, or say that it is not known."""
+        for event in list(lost_usage(self.state, path, self.context)):
+            self.record(event)
+            self._warn(path, self.meter.blind_to(event.usage))
+            with contextlib.suppress(Exhausted):  # the next look at the meter raises it
+                self.meter.took(path, event.usage)
+            self.meter.settle(path)
+        for agent in [agent for (lost, _), (agent, _) in self.state.lost.items() if lost == path]:
+            self._warn(path, self.meter.blind_to_lost(agent))
+
+    def _warn(self, path: str, warning: str | None) -> None:
+        if warning:
+            self.note(run_events.Noticed(path, warning))
 
     async def _assumed_result(self, work: Work, rerun: str) -> Any:
         """The result of an interrupted node that had finished, as a person says; None if it has to run again."""
@@ -250,8 +268,7 @@ class DurableRun:
         finally:
             for usage in telling.settle():
                 self.record(run_events.UsageReported(work.path, usage), durable=False)
-                if warning := self.meter.blind_to(usage):
-                    self.note(run_events.Noticed(work.path, warning))
+                self._warn(work.path, self.meter.blind_to(usage))
             self.meter.settle(work.path)
             for handle in handles:
                 self.programs.release(work.path, handle)
