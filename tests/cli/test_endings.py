@@ -24,8 +24,18 @@ PLACES = {
     "RunEnded": 4,
 }
 PLACES |= {"RetryableFailure": 0, "_final": 0}
+PLACES |= {"not_ready": 0, "trying": 0}  # of `ready`
 """What reports a code, and the place of the code among its arguments."""
-PASSED_ON = {"error.code", "failure.code", "errors[0].code", "code", "None", "outcome"}
+PASSED_ON = {
+    "error.code",
+    "failure.code",
+    "errors[0].code",
+    "code",
+    "None",
+    "outcome",
+    "code or error.code",
+    "BY_EXAM[name]",
+}
 """Arguments that pass on the code of another error, or an outcome of an agent."""
 STATUSES = {"status.status": "cancelled"}
 """The status of a workflow that ended without being done."""
@@ -71,10 +81,12 @@ def used_codes() -> set[str]:
 
 
 def codes_by_status(node: ast.stmt) -> Iterator[str]:
-    """The codes in a table with codes per HTTP status."""
+    """The codes in a table with codes per HTTP status, or per check of the doctor."""
     if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BY_STATUS":
         yield from ast.literal_eval(node.value).values()
         yield "service-failed"  # for every other status
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BY_EXAM":
+        yield from ast.literal_eval(node.value).values()
 
 
 def error_codes(kind: ast.ClassDef) -> Iterator[str]:

@@ -281,6 +281,7 @@ class FileRecipe:
     notes: Callable[[Mapping[str, str | None]], list[str]] | None = None
     switched_off: Callable[[], list[str]] | None = None
     untrusted: Callable[[], list[str]] | None = None
+    denied: Callable[[], dict[str, str]] | None = None
 
     def shared(self) -> list[str]:
         return list(self.entries)
@@ -345,6 +346,12 @@ def stub_trial(
 def all_off(paths: Iterable[str]) -> list[str]:
     """The files whose switch turns all hooks off, for the agents that have this name of the switch."""
     return [f"`{path}`: `disableAllHooks`" for path in paths if read_json(path).get("disableAllHooks") is True]
+
+
+def denied_tools(paths: Iterable[str], section: str, name: str) -> dict[str, str]:
+    """The whole tools in a list of a section of these files, each with its place."""
+    lists = ((path, within(read_json(path), section).get(name)) for path in paths)
+    return {str(tool): f"`{path}`: `{section}.{name}`" for path, tools in lists for tool in tools or ()}
 
 
 def read_json(path: str) -> dict[str, Any]:

@@ -41,6 +41,7 @@ SECTIONS: dict[str, dict[str, Row]] = {
     },
     "Runs": {
         "run": ("runs:run", "Run a flow to its end, or drive an agent through a workflow."),
+        "ready": ("runs:ready", "Say what would stop a run that nobody watches, before it starts."),
         "runs": ("history:runs", "List the runs of this project."),
         "log": ("history:log", "Show what happened in a run or in a guided session."),
         "artifacts": ("artifacts:artifacts", "List the artifacts of a run or of all runs, or print one."),

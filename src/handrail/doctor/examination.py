@@ -289,12 +289,12 @@ async def examine(subject: Subject, choice: ExamChoice = ALL_EXAMS, show: ShowNa
     for name, exam in EXAMS.items():
         if choice.runs(name, subject.agents):
             show(name)
-            results = await _checkups(name, exam, subject)
+            results = await checkups_of(name, exam, subject)
             checkups += [replace(one, category=exam.category) for one in results if choice.is_wanted(one.id, name)]
     return checkups
 
 
-async def _checkups(name: str, exam: Exam, subject: Subject) -> list[Checkup]:
+async def checkups_of(name: str, exam: Exam, subject: Subject) -> list[Checkup]:
     try:
         async with asyncio.timeout(exam.seconds):
             function = _function(exam.function)

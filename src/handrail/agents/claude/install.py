@@ -195,6 +195,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
     settings = os.path.join(base, "settings.json" if project is None else "settings.local.json")
     more = {"padding": 0, "refreshInterval": 2}
     status = recipes.StatusLine(AGENT, stubs, settings, os.path.join(stub_folder, "status"), _NO_LINK, more)
+    own = dict.fromkeys([os.path.join(base, "settings.json"), settings])
     files, entries = plugin_files(stubs), {settings: JsonEntries(mark=stub_folder, status=status)}
     if project is not None:
         hooks = partial(hook_entries, shlex.quote(stub_folder))
@@ -209,7 +210,8 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
         trial=recipes.stub_trial(("/bin/sh", os.path.join(stub_folder, "command")), _TRIAL),
         status=status,
         folders=(folder,) if project is None else (),
-        switched_off=partial(recipes.all_off, dict.fromkeys([os.path.join(base, "settings.json"), settings])),
+        switched_off=partial(recipes.all_off, own),
+        denied=partial(recipes.denied_tools, own, "permissions", "deny"),
     )
 
 

@@ -171,6 +171,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
         entries={settings: entries},
         trial=recipes.stub_trial(("/bin/sh", "-c", f"stub={stub}; . {stub}"), _TRIAL),
         switched_off=partial(_switched_off, settings),
+        denied=partial(recipes.denied_tools, [settings], "tools", "exclude"),
     )
 
 

@@ -9,17 +9,25 @@ import sys
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from handrail.app import App
 from handrail.base.dataclasses import replace
-from handrail.base.errors import RefusedError, UsageError
+from handrail.base.errors import DefinitionError, RefusedError, UsageError
 from handrail.base.processes import start_detached
 from handrail.cli.forms import ask, can_ask, print_form, typed_answers, typed_example
-from handrail.cli.options import ListGroup, command, complete_flow, need_trust, run_argument, trust_option
-from handrail.cli.output import Shell, date_and_time
+from handrail.cli.options import (
+    ListGroup,
+    command,
+    complete_flow,
+    need_trust,
+    option_group,
+    run_argument,
+    trust_option,
+)
+from handrail.cli.output import Shell, date_and_time, painted
 from handrail.cli.results import print_table
 from handrail.cli.run_driver import DriveOptions, drive, print_run
 from handrail.cli.run_options import (
@@ -93,27 +101,76 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
     return tree.to_json()
 
 
+start_options = option_group(
+    click.argument("name", shell_complete=complete_flow),
+    click.argument("task", nargs=-1),
+    click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow."),
+    click.option(
+        "--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML); `-` is the standard input."
+    ),
+    answers_option,
+    route_options,
+    limit_options,
+    approve_option,
+    task_options,
+    worktree_options,
+    click.option(
+        "--scope", default="", help="The scope of its artifacts, or an issue; by default the issue or the branch."
+    ),
+    click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one."),
+    click.option("--until", metavar="PHASE", help="End after this phase."),
+    trust_option,
+)
+"""What a run is started with."""
+
+
 @click.command(cls=FlowCommand)
-@click.argument("name", shell_complete=complete_flow)
-@click.argument("task", nargs=-1)
-@click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
-@click.option(
-    "--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML); `-` is the standard input."
-)
-@answers_option
-@route_options
-@limit_options
-@approve_option
-@task_options
-@worktree_options
-@click.option(
-    "--scope", default="", help="The scope of its artifacts, or an issue; by default the issue or the branch."
-)
-@click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
-@click.option("--until", metavar="PHASE", help="End after this phase.")
+@start_options
+@command
+def ready(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
+    """Say what would stop a run while nobody looks, and how to mend it. Takes the options of `run`.
+
+    The exit code is 5 if there is something. No step is run.
+    """
+    try:
+        flow = app.definitions.flow_named(name)
+    except DefinitionError as error:
+        _exit_unready(app, shell, [(error.code, error.message, error.hint)])
+    request = _request(app, task, options)
+    request = replace(request, tree=planned_tree(app, shell, "ready", options))
+    _refuse_unready(app, shell, flow, request, options["answers"])
+    if shell.as_json:
+        return shell.data({"ok": True, "problems": []})
+    return shell.say(f"`{flow.id}` is ready: nothing was found that would stop it")
+
+
+def _refuse_unready(app: App, shell: Shell, flow: FoundFlow, request: RunRequest, answers: str | None) -> None:
+    """Exit with 5 if something would stop this run while nobody looks."""
+    from handrail.doctor.readiness import find_problems  # asks git, services and agents: only if it is wanted
+
+    given = read_answers(answers) if answers is not None else None
+    with WaitingLine(shell, f"looking at what `{flow.id}` needs"):
+        problems = asyncio.run(find_problems(app, flow, request, given))
+    if problems:
+        _exit_unready(app, shell, [(one.id, one.message, one.fix) for one in problems])
+
+
+def _exit_unready(app: App, shell: Shell, problems: list[tuple[str, str, str | None]]) -> NoReturn:
+    rows = [dict(zip(("code", "message", "fix"), app.secrets.for_people(list(one)), strict=True)) for one in problems]
+    if shell.as_json:
+        shell.data({"ok": False, "problems": rows})
+    for row in () if shell.as_json else rows:
+        shell.say(painted(plain(f"✗ {row['code']}: {row['message']}")))
+        shell.say(plain(f"  {row['fix']}"))
+    shell.talk(f"not ready: {counted(len(rows), 'problem')}")
+    raise SystemExit(5)
+
+
+@click.command(cls=FlowCommand)
+@start_options
 @click.option("--dry-run", is_flag=True, help="Print what would happen; run no step.")
 @click.option("--detach", "is_detached", is_flag=True, help="Run in the background.")
-@trust_option
+@click.option("--unattended", "is_unattended", is_flag=True, help="Start only if it is `ready`; ask nobody.")
 @events_option
 @command
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
@@ -126,12 +183,10 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         app.refuse_agents("run --approve")
     flow = app.definitions.flow_named(name)
     app.check_settings()
-    for warning in app.warnings(flow, options["agent"]):
-        shell.talk(f"warning: {warning}")
     request = _request(app, task, options)
     if request.params.get(ACCEPT_PLAYBOOK):
         app.refuse_agents(f"run {OPTION_OF[ACCEPT_PLAYBOOK]}")
-    for warning in unused_inputs(app.flows, flow, request):
+    for warning in (*app.warnings(flow, options["agent"]), *unused_inputs(app.flows, flow, request)):
         shell.talk(f"warning: {warning}")
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
@@ -143,8 +198,9 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         likely = None if shell.as_json or shell.quiet else estimate_run(app.runs, app.flows, flow, request)
     id_ = f"r-{app.token()}"
     request = replace(request, tree=planned_tree(app, shell, id_, options))
-    setup = programs_of_setup(request.worktree)
-    need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
+    if options["is_unattended"]:
+        _refuse_unready(app, shell, flow, request, options["answers"])
+    need_trust(app, shell, lambda: [*programs_of_setup(request.worktree), *app.definitions.programs_of_flow(flow)])
     new_run = app.runs.begin(app.flows, flow, request, id_)
     route = partial(agent_of, new_run.routing)
     for warning in missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
@@ -156,7 +212,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         shell.talk(f"scope {new_run.about.request.scope}")
     if options["is_detached"]:
         return _detach(app, shell, new_run, options["answers"])
-    return drive(app, shell, new_run, "run", DriveOptions(options["events"], options["answers"]))
+    drive_settings = DriveOptions(options["events"], options["answers"], is_unattended=options["is_unattended"])
+    return drive(app, shell, new_run, "run", drive_settings)
 
 
 def _prune_by_settings(app: App, shell: Shell) -> None:

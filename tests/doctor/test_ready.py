@@ -1,0 +1,95 @@
+"""`handrail ready`: what would stop a run that nobody watches is found before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from doctor.nights import STRANDINGS, Night, free, runs_of
+from steps.services.githubs import GitHub
+from steps.services.web import serve
+from support import Project
+
+
+@pytest.fixture
+def night(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Night]:
+    github = GitHub()
+    with serve(github.answer) as web:
+        github.web = web
+        machine = Night(project, monkeypatch, github)
+        yield machine
+        monkeypatch.undo()
+
+
+def test_a_machine_that_is_ready_has_no_problem(night: Night) -> None:
+    assert night.problems() == []
+    assert night.problems("small") == []
+    assert runs_of(night) == []
+
+
+@pytest.mark.whole(10)
+@pytest.mark.parametrize("name", STRANDINGS)
+def test_what_would_strand_the_run_is_found_and_the_run_is_not_started(night: Night, name: str) -> None:
+    stranding = STRANDINGS[name]
+    stranding.seed(night)
+    before = runs_of(night)
+    try:
+        found = night.problems(*stranding.argv)
+        assert any((one["code"], stranding.words in one["message"]) == (stranding.code, True) for one in found), found
+        assert all(one["fix"] for one in found)
+        said = night.project.run("run", *stranding.argv, "--unattended", "--json")
+        assert said.code != 0, said
+        assert runs_of(night) == before
+    finally:
+        free(night)
+
+
+def test_a_run_that_is_ready_goes_to_its_end(night: Night) -> None:
+    said = night.project.run("run", "small", "--unattended")
+    assert said.code == 0, said
+
+
+def test_answers_that_were_given_before_the_start_are_used(night: Night) -> None:
+    form = "{formId: pace, title: Pace?, fields: [{id: how, type: text, required: true}]}"
+    night.flow("asks", f"phases:\n- id: a\n  steps:\n  - {{id: ask, node: user-input, params: {form}}}\n")
+    assert night.codes("asks") == {"unanswered"}
+    answers = str(night.write("answers.yaml", "how: slowly\n"))
+    assert night.problems("asks", "--answers", answers) == []
+    run = night.project.json("run", "asks", "--unattended", "--answers", answers)
+    assert run["phases"][0]["steps"][0]["value"]["values"] == {"how": "slowly"}
+
+
+def test_a_rule_that_says_yes_needs_no_answer(night: Night) -> None:
+    night.flow("asks", "phases:\n- id: a\n  steps:\n  - {id: ask, node: approve, params: {question: Go?}}\n")
+    assert night.codes("asks") == {"unanswered"}
+    assert night.problems("asks", "--approve", "approve") == []
+
+
+def test_a_step_that_certainly_does_not_run_strands_nothing(night: Night) -> None:
+    step = "{id: x, node: command, when: '${params.on}', params: {argv: [not-there]}}"
+    night.flow("maybe", f"params: {{on: false}}\nphases:\n- id: a\n  steps:\n  - {step}\n")
+    assert night.problems("maybe") == []
+    assert night.codes("maybe", "--param", "on=true") == {"program-missing"}
+
+
+def test_a_program_that_a_step_before_may_make_is_no_problem(night: Night) -> None:
+    steps = (
+        "  - {id: make, node: command, params: {argv: [make]}}\n  - {id: x, node: command, params: {argv: [./made]}}\n"
+    )
+    night.flow("makes", f"phases:\n- id: a\n  steps:\n{steps}")
+    assert night.problems("makes") == []
+
+
+def test_a_person_reads_each_problem_with_its_fix(night: Night) -> None:
+    night.sh("git remote remove origin")
+    said = night.project.run("ready", "night")
+    assert said.code == 5
+    line, fix = said.out.splitlines()
+    assert line.startswith("✗ git-missing: the repository has no remote `origin`")
+    assert fix.strip()
+    assert "not ready: 1 problem" in said.err
+
+
+def test_a_flow_that_does_not_exist_is_not_found(night: Night) -> None:
+    assert night.project.run("ready", "nihgt").code == 1
