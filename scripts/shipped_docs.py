@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from handrail.driven.artifacts.schemas import artifact_table, schema_ids
+from handrail.driven.flows.prompts import optional_names
 from handrail.source.templates import placeholders
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -21,7 +22,9 @@ def prompts() -> str:
     about = (
         "The prompts that come with Handrail. A step uses one by its name, with `templateRef`. A file "
         "`.handrail/prompts/NAME.md` of the project, or one of the user, replaces it. Every variable is the path of a "
-        "file; the agent reads it, or writes it. What it writes as JSON matches the [schema](schemas.md).\n"
+        "file; the agent reads it, or writes it. What it writes as JSON matches the [schema](schemas.md). In the text "
+        "of a prompt, a line with `{name?}` is left out if the variable is missing, null, empty or `not provided`; a "
+        "line with `{..._file?}` also if there is no such file.\n"
     )
     return f"# Prompts\n\n{about}\n" + "\n".join(_prompt(name) for name in library())
 
@@ -29,12 +32,14 @@ def prompts() -> str:
 def _prompt(name: str) -> str:
     prompt = library()[name]
     raw, text = Path(prompt.file).read_text("utf-8"), prompt.text
+    optional = optional_names(text)
     names = list(dict.fromkeys(found for found, _ in placeholders(text)))
     written = dict.fromkeys(_WRITES.findall(raw))
     read = [found for found in names if found not in written]
     schemas = [f"[{id_}](schemas.md#{anchor(id_)})" for id_ in _SCHEMA.findall(raw)]
     rows = [
         ("reads", [f"`{found}`" for found in read]),
+        ("reads, if it exists", [f"`{found}`" for found in optional]),
         ("writes", [f"`{found}`" for found in written]),
         ("as", schemas),
     ]

@@ -141,9 +141,13 @@ def of_node(stage: Stage) -> str:
 
 def of_prompt(stage: Stage) -> str:
     """The prompt as the agent gets it, without schemas. The files that the step makes are valid, or the run fails."""
+    step = yaml.safe_load(stage.example["flow"])["phases"][0]["steps"][0]
+    for name, path in step["prompt"]["vars"].items():
+        if name.endswith("_file"):
+            stage.write(path, "{}\n")
     row = stage.run("--dry-run")["rows"][-1]
     written = []
-    for made in yaml.safe_load(stage.example["flow"])["phases"][0]["steps"][0].get("makes", []):
+    for made in step.get("makes", []):
         path = made if isinstance(made, str) else made["path"]
         text = "{}" if path.endswith(".json") else "# Done\n"
         if isinstance(made, dict):

@@ -187,7 +187,7 @@ def test_a_flow_that_cannot_fetch_its_issue_says_what_to_do(
 
 
 def test_an_issue_is_no_task_that_a_flow_ignores(scene: Scene) -> None:
-    argv = ("run", "bug-analyze", "--agent", "scripted", "--dry-run")
+    argv = ("run", "describe-change", "--agent", "scripted", "--dry-run")
     assert "ignored" not in scene.project.run(*argv, ISSUE).err
     assert "ignored" not in scene.project.run(*argv, f"{scene.webs.jira.url}/browse/{ISSUE}").err
     assert "`http://[/ABC-1` is ignored" in scene.project.run(*argv, "http://[/ABC-1").err

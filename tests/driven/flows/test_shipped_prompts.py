@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail.driven.artifacts.schemas import find_schema
-from handrail.driven.flows.prompts import PromptLibrary, compose_prompt, language_part
+from handrail.driven.flows.prompts import PromptLibrary, compose_prompt, language_part, optional_names, without_missing
 from handrail.settings.folders import UserFolders, prompt_roots
 from handrail.source.templates import placeholders
 
@@ -40,9 +40,16 @@ def test_a_prompt_has_its_schemas_and_names_a_file_for_each(library: PromptLibra
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_placeholder_is_a_path_or_a_branch(library: PromptLibrary, name: str) -> None:
-    names = {found for found, _ in placeholders(library[name].text)}
+    names = {found for found, _ in placeholders(library[name].text)} | {*optional_names(library[name].text)}
     assert names
     assert all(found.endswith(("_file", "_folder", "_branch")) for found in names), names
+
+
+def test_a_line_of_a_prompt_is_left_out_if_its_optional_value_is_missing() -> None:
+    text = "Do it.\n\n- a: `{a?}`\n- b: `{b?}`\n\nWell."
+    assert optional_names(text) == ["a", "b"]
+    assert without_missing(text, {"a?": "x", "b?": "not provided"}) == "Do it.\n\n- a: `{a?}`\n\nWell."
+    assert without_missing(text, {"a?": None, "b?": ""}) == "Do it.\n\nWell."
 
 
 def test_a_task_prompt_has_headings_and_a_plain_one_has_none() -> None:

@@ -115,6 +115,8 @@ def _title(name: str) -> str:
 def _for_design_review(inputs: TaskArtifacts) -> dict[str, Any]:
     turn, paths = _newest_plan(inputs)
     more = {**inputs.qa(turn), **inputs.optional({**_TASK, **_MORE})}
+    last = inputs.newest("design-review-json-file")
+    more["lastReviewJsonFile"] = NOT_PROVIDED if last is None else inputs.path("design-review-json-file", last)
     return {"planningIteration": turn, "iteration": inputs.next("design-review-file"), **paths, **more}
 
 
@@ -225,7 +227,7 @@ _TASK_NAMES, _MORE_NAMES = (
 )
 _PLAN_NAMES = (*PLANNING, "hasQaArtifacts", *(f"{name}Path" for name in QA), *QA, *_TASK_NAMES, *_MORE_NAMES)
 SCOPE_PARAM_NAMES = {
-    "design-review-flow": ("iteration", "planningIteration", *_PLAN_NAMES),
+    "design-review-flow": ("iteration", "planningIteration", "lastReviewJsonFile", *_PLAN_NAMES),
     "plan-revise-flow": (
         *("reviewIteration", *_REVIEW, "sourcePlanningIteration", "outputIteration"),
         *(f"revised{_title(name)}" for name in (*PLANNING, *QA)),

@@ -408,7 +408,7 @@ def _prompt_to_json(prompt: Prompt) -> dict[str, Any]:
     variables = zip(prompt.names, prompt.values, strict=True) if prompt.name is not None else ()
     return {
         "template": prompt.name,
-        "vars": {name: as_data(value) for name, value in variables},
+        "vars": {name: as_data(value) for name, value in variables if not name.endswith("?")},
         "text": prompt_words(prompt),
         "format": "plain" if prompt.plain else "task-prompt",
     }

@@ -40,7 +40,7 @@ from handrail.driven.flows.plan import (
     path_segment,
     round_numbers,
 )
-from handrail.driven.flows.prompts import compose_prompt, language_part
+from handrail.driven.flows.prompts import OPTIONAL_FILE, compose_prompt, language_part, without_missing
 from handrail.driven.flows.results import params_read, skipped, with_defaults
 from handrail.extensions.contracts import NodeError
 from handrail.source.field_checks import leads_out
@@ -399,9 +399,15 @@ class _FlowPreview:
         return self._guards[key]
 
     def prompt(self, prompt: Prompt) -> str:
-        for value in (*prompt.values, *([prompt.extra] if prompt.extra is not None else [])):
-            self.evaluate(value)
-        body = in_words(self.show(Template(prompt.text, prompt.names, prompt.values)))
+        if prompt.extra is not None:
+            self.evaluate(prompt.extra)
+        values = [self.evaluate(value) for value in prompt.values]
+        known = {n: v.value for n, v in zip(prompt.names, values, strict=True) if isinstance(v, Const)}
+        for name, value in known.items():
+            is_file = name.endswith(OPTIONAL_FILE) and isinstance(value, str) and self.exists is not None
+            known[name] = value if not is_file or self.exists(value) else None
+        text = without_missing(prompt.text, known)
+        body = in_words(self.show(Template(text, prompt.names, prompt.values)))
         extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
         more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
         language = language_part(self.inputs.context.get("language"), is_foreign=self.plan.is_foreign)

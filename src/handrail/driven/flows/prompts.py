@@ -1,7 +1,8 @@
 """The prompts that flows use by name, and how the prompt for an agent is put together.
 
-A prompt is one Markdown file. Its `{name}` placeholders get the values of the step's `vars`, and a line
-`<!-- schema: ID -->` is replaced by the JSON Schema with this id.
+A prompt is one Markdown file. Its `{name}` placeholders get the values of the step's `vars`. A line with `{name?}` is
+left out if there is no such value, or no such file for a `{..._file?}`. A line `<!-- schema: ID -->` is replaced by the
+JSON Schema with this id.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.base.errors import DefinitionError, HandrailError
+from handrail.driven.artifacts.names import NOT_PROVIDED
 from handrail.settings.folders import name_prefix
 from handrail.source.definition_files import Root, UnopenedFile, decode
 
@@ -80,7 +82,7 @@ class PromptLibrary(Mapping[str, PromptFile]):
                 schema = without_references(self._schema(mark[1]))
             except HandrailError as error:
                 raise DefinitionError(f"{unusable}: {error.message}", error.hint) from error
-            return f"```json\n{json.dumps(schema, indent=2, ensure_ascii=False)}\n```"
+            return f"```json\n{json.dumps(schema, separators=(',', ':'), ensure_ascii=False)}\n```"
 
         return PromptFile(source, file, _SCHEMA.sub(block, text.text))
 
@@ -167,6 +169,25 @@ def language_part(language: str | None, *, is_foreign: bool) -> str:
         "the schema and write other texts in English. Quotations stay as they are. Source code, comments and documents "
         "that belong to the project keep their own language."
     )
+
+
+_OPTIONAL = re.compile(r"\{(\w+)\?\}")
+OPTIONAL_FILE = "_file?"
+"""How the names of optional files end. In the values of a prompt, `{name?}` has the name `name?`."""
+
+
+def optional_names(text: str) -> list[str]:
+    """The names of the placeholders in a prompt whose lines may be left out, without the question mark."""
+    return list(dict.fromkeys(_OPTIONAL.findall(text)))
+
+
+def without_missing(text: str, values: Mapping[str, Any]) -> str:
+    """The text of a prompt without the lines with an optional placeholder that has no value."""
+    missing = [
+        f"{{{name}}}" for name, value in values.items() if name[-1:] == "?" and value in (None, "", NOT_PROVIDED)
+    ]
+    lines = (line for line in text.split("\n") if not any(mark in line for mark in missing))
+    return re.sub("\n{3,}", "\n\n", "\n".join(lines)) if missing else text
 
 
 def compose_prompt(task: str, additions: Sequence[str], *, is_plain: bool) -> str:

@@ -16,7 +16,7 @@ from handrail.driven.expressions.tree import SCOPES, Const, Expression, as_data
 from handrail.driven.flows.keys import AFTER, MAX_SECONDS, PROMPT, RETRY, STEP
 from handrail.driven.flows.load_state import Enclosure, LoadState, NestedFlow, PlaceReferences
 from handrail.driven.flows.plan import AfterAction, MadeFile, Prompt, Retry, Step
-from handrail.driven.flows.prompts import PromptFile
+from handrail.driven.flows.prompts import PromptFile, optional_names
 from handrail.driven.flows.shipped_flows import SHIPPED_SOURCE
 from handrail.driven.flows.step_values import (
     chosen_kinds,
@@ -65,6 +65,8 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
             message = f"the prompt `{template}` tells the agent to write `{{{name}}}`, but no path is given for it"
             hint = f"add `{name}:` to `vars`, with the path of the file"
             prompt.on(node.value["templateRef"], "prompt-output", message, hint)
+        optional = optional_names(text)
+        values |= {f"{name}?": values.get(name, Const(NOT_PROVIDED)) for name in optional}
         if flow.source.is_foreign:
             values |= {name: Const(NOT_PROVIDED) for name, _ in placeholders(text) if name not in values}
         elif text:
@@ -72,6 +74,8 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
             visible_text = text
             for name in missing_names:
                 visible_text = visible_text.replace("{" + name + "}", "")
+            for name in filter(members.__contains__, optional):
+                visible_text = visible_text.replace(f"{{{name}?}}", f"{{{name}}}")
             expressions.templates.append(TemplateText(visible_text, node.value["templateRef"], variables, is_shipped))
     return Prompt(
         name=template if inline is None else None,

@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from handrail.driven.artifacts.names import NOT_PROVIDED
 from handrail.driven.expressions.tree import Const, Every, Expression, ExpressionScope, error_with_place
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import AfterAction, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
-from handrail.driven.flows.prompts import compose_prompt, language_part
+from handrail.driven.flows.prompts import OPTIONAL_FILE, compose_prompt, language_part, without_missing
 from handrail.driven.flows.results import (
     FlowResult,
     Results,
@@ -42,6 +43,10 @@ from handrail.source.values import Unresolved, as_joined_text, as_text, is_true
 
 FlowFinder = Callable[[str], FlowPlan | None]
 FlowStop = tuple[str, str] | None
+
+
+PROMPT_PLACE = "before.prompt"
+"""The place of which optional files of a prompt exist: found before the first attempt, and kept for all of them."""
 
 
 class NeedsFact(Exception):
@@ -453,8 +458,13 @@ class Interpreter:
     async def prompt(self, prompt: Prompt, phase: Phase, path: str) -> str:
         values = [await self.values.resolve(value, phase, path, "prompt") for value in prompt.values]
         self.used[path] = list(short_texts(values))
-        names = dict(zip(prompt.names, map(as_joined_text, values), strict=True))
-        body = fill(prompt.text, names)
+        given = dict(zip(prompt.names, values, strict=True))
+        for name, value in given.items() if OPTIONAL_FILE in prompt.text else ():
+            if name.endswith(OPTIONAL_FILE) and value not in (None, "", NOT_PROVIDED):
+                exists = await self.durable.fact(path, PROMPT_PLACE, "exists", as_text(value))
+                given[name] = value if exists else None
+        text = without_missing(prompt.text, given)
+        body = fill(text, {name: as_joined_text(value) for name, value in given.items()})
         extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
         language = language_part(self.context.get("language"), is_foreign=self.plan.is_foreign)
         return compose_prompt(body, ["" if extra is None else as_text(extra), language], is_plain=prompt.plain)

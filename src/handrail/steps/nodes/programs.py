@@ -206,11 +206,12 @@ _FIND_CHECK = Node(
             "the command, if it is known: a list, or a text that is split into words; `none` means that there is none",
             items=SCALARS,
         ),
+        Field("mayBeMissing", ("boolean",), "do not fail if there is none", default=False),
     ),
     outputs={
-        "command": "the program and its arguments, as a list; null if the given one is `none`",
+        "command": "the program and its arguments, as a list; null if there is none",
         "line": "the same as one line, for people; `none` if there is none",
-        "source": "where it comes from: `given`, `settings`, or the name of a file",
+        "source": "where it comes from: `given`, `settings`, or the name of a file; null if there is none",
         "others": "further commands that were found, one line each",
     },
     is_harmless=True,
@@ -218,10 +219,14 @@ _FIND_CHECK = Node(
 
 
 async def _find_check(work: Work, context: NodeContext) -> Any:
-    command = work.params.get("command")
+    command, missing = work.params.get("command"), {"command": None, "line": NO_CHECK, "source": "given", "others": []}
     if isinstance(command, str) and command.strip() == NO_CHECK:
-        return {"command": None, "line": NO_CHECK, "source": "given", "others": []}
-    first, *others = _check_commands(command, context)
+        return missing
+    first, *others = _check_commands(command, context) or [None]
+    if first is None and work.params["mayBeMissing"]:
+        return {**missing, "source": None}
+    if first is None:
+        raise LastingError("check-missing", f"no command was found that checks this project; {_CURE}")
     return {
         "command": list(first.argv),
         "line": shlex.join(first.argv),
@@ -237,9 +242,7 @@ def _check_commands(command: Any, context: NodeContext) -> list[CheckCommand]:
         return [CheckCommand(_check_words(command), "given")]
     if context.check:
         return [CheckCommand(context.check, "settings")]
-    if commands := find_check_commands(context.project):
-        return commands
-    raise LastingError("check-missing", f"no command was found that checks this project; {_CURE}")
+    return find_check_commands(context.project)
 
 
 def _check_words(command: Any) -> tuple[str, ...]:

@@ -208,6 +208,7 @@ _FIX_PROMPT = Node(
         "selectionMode": "`auto` or `interactive`",
         "applyAll": "true if all findings are to be fixed",
         "selectedFindings": "the titles of the selected findings",
+        "isEmpty": "true if no finding is selected and nothing is noted",
     },
 )
 
@@ -218,11 +219,13 @@ async def _build_fix_prompt(work: Work, context: NodeContext) -> Any:
     titles = values.get("selected_findings") or []
     if not isinstance(titles, list) or any(not isinstance(title, str) for title in titles):
         raise LastingError("inputs-invalid", f"`{path}`: `selected_findings` has to be a list of titles")
+    is_all = values.get("apply_all") is True
     return {
         "promptSuffix": review_fix_suffix(values, path),
         "selectionMode": "auto" if work.params["autoMode"] else "interactive",
-        "applyAll": values.get("apply_all") is True,
+        "applyAll": is_all,
         "selectedFindings": titles,
+        "isEmpty": not (is_all or titles or str(values.get("extra_notes") or "").strip()),
     }
 
 
