@@ -404,8 +404,8 @@ class _FlowPreview:
         values = [self.evaluate(value) for value in prompt.values]
         known = {n: v.value for n, v in zip(prompt.names, values, strict=True) if isinstance(v, Const)}
         for name, value in known.items():
-            is_file = name.endswith(OPTIONAL_FILE) and isinstance(value, str) and self.exists is not None
-            known[name] = value if not is_file or self.exists(value) else None
+            if name.endswith(OPTIONAL_FILE) and isinstance(value, str) and self.exists is not None:
+                known[name] = value if self.exists(value) else None
         text = without_missing(prompt.text, known)
         body = in_words(self.show(Template(text, prompt.names, prompt.values)))
         extra = Const(None) if prompt.extra is None else self.show(prompt.extra)

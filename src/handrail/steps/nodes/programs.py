@@ -219,14 +219,16 @@ _FIND_CHECK = Node(
 
 
 async def _find_check(work: Work, context: NodeContext) -> Any:
-    command, missing = work.params.get("command"), {"command": None, "line": NO_CHECK, "source": "given", "others": []}
+    command = work.params.get("command")
+    missing = {"command": None, "line": NO_CHECK, "source": "given", "others": list[str]()}
     if isinstance(command, str) and command.strip() == NO_CHECK:
         return missing
-    first, *others = _check_commands(command, context) or [None]
-    if first is None and work.params["mayBeMissing"]:
+    commands = _check_commands(command, context)
+    if not commands and work.params["mayBeMissing"]:
         return {**missing, "source": None}
-    if first is None:
+    if not commands:
         raise LastingError("check-missing", f"no command was found that checks this project; {_CURE}")
+    first, *others = commands
     return {
         "command": list(first.argv),
         "line": shlex.join(first.argv),
