@@ -47,12 +47,12 @@ def test_launch_answer_and_end_by_keyboard(site: Site, tab: Tab) -> None:
     tab.open("/")
     tab.wait_text("Needs you")
     tab.press("n")
-    tab.wait(f"location.pathname === '/launch' && {H1}")
+    tab.wait("location.pathname === '/launch' && document.activeElement?.type === 'search'")
     tab.wait_text("release")
     reload_same(tab)
-    tab.press("/")
-    tab.write("release")
-    tab_to(tab, "release")
+    tab.wait("document.activeElement?.type === 'search'")
+    tab.write("relea")
+    tab.wait("document.querySelectorAll('.entry').length === 1")
     tab.press("Enter")
     tab.wait("location.pathname === '/launch/flow/release'")
     tab.wait_text("what is released")
@@ -263,6 +263,43 @@ def test_a_key_acts_only_on_the_row_with_the_focus_and_its_dialog_names_the_run_
     site.handrail("stop", run)
 
 
+def test_a_run_that_was_pruned_is_gone_and_offers_nothing(site: Site, tab: Tab) -> None:
+    run = site.made("quick")
+    tab.open(f"/runs/{run}")
+    tab.wait_text("Restart…")
+    site.handrail("prune", "--status", "completed", "--keep", "0", "--yes", code=0)
+    tab.wait("document.querySelector('h1')?.innerText === 'Gone'")
+    assert f"run `{run}` was removed" in tab.text
+    assert "Restart" not in tab.text
+    tab.click_text("Home")
+    tab.wait("document.querySelector('h1')?.innerText === 'Home'")
+    tab.errors.clear()
+
+
+def test_an_unknown_address_says_so_and_leads_home(tab: Tab) -> None:
+    tab.open("/no-such-page")
+    tab.wait_text("Not found")
+    tab.click_text("Home")
+    tab.wait("location.pathname === '/' && document.querySelector('.needs')")
+    tab.errors.clear()
+
+
+def test_an_answer_counts_before_the_run_has_read_it(tab: Tab) -> None:
+    tab.open("/")
+    tab.wait_text("Needs you")
+    module = "document.querySelector('script[type=module]').src.replace('main.js', 'doing.js')"
+    row = "{id: 'run:r-1', group: 'needs', status: 'waiting', need: {id: 'q1', count: 1}}"
+    found = tab.evaluate(
+        f"import({module}).then(async (doing) => {{ window.fetch = async () => new Response('{{}}');"
+        f"const before = doing.withAnswer({row}).group;"
+        "await doing.answer('run:r-1', {id: 'q1', digest: 'd'}, {approved: true});"
+        "const rows = {rows: () => [{id: 'q1', answered: null}, {id: 'q2', answered: null}]};"
+        "const needs = doing.needsOf(rows, 'run:r-1').map((need) => need.answered?.verdict ?? null);"
+        f"return [before, doing.withAnswer({row}).group, needs, doing.needsOf(rows, 'run:r-2')[0].answered] }})"
+    )
+    assert found == ["needs", "running", ["approved", None], None]
+
+
 def _driver(site: Site, run: str) -> int:
     """The process that drives a run, as soon as there is one."""
     deadline = time.monotonic() + PATIENCE
@@ -309,7 +346,7 @@ def test_a_choice_stands_in_the_line_of_its_words(site: Site, tab: Tab, width: i
     run = site.made("release", version="8")
     tab.size(width)
     tab.open(f"/needs/next?of=run:{run}")
-    tab.wait("document.querySelectorAll('input[type=radio], input[type=checkbox]').length === 6")
+    tab.wait("document.querySelectorAll('input[type=radio], input[type=checkbox]').length === 7")
     off = tab.evaluate(
         "[...document.querySelectorAll('input[type=radio], input[type=checkbox]')].map(input => {"
         "const middle = box => box.top + box.height / 2, words = document.createRange();"
@@ -343,7 +380,7 @@ def test_what_cannot_be_launched_is_named_with_its_reason(site: Site, tab: Tab) 
     tab.wait(f"{left_out}?.includes('8 cannot be launched:')")
     shown = tab.evaluate("[...document.querySelectorAll('.left-out li')].map(line => line.innerText)")
     assert shown == [*(f"bad-{number} broken (2 errors)" for number in range(1, 6)), "and 3 more"]
-    tab.press("/")
+    tab.wait("document.activeElement?.type === 'search'")
     tab.write("uses")
     tab.wait(f"{left_out}?.includes('uses-bad needs bad-1, which has errors')")
     tab.open("/launch")

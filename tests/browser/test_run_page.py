@@ -194,6 +194,27 @@ def test_marks_of_time_do_not_cover_each_other(tab: Tab) -> None:
         assert not [mark for mark in marks if mark[1] < 0 or mark[2] > mark[3] + 1], marks
 
 
+def test_until_a_person_chooses_a_step_the_one_that_runs_is_shown_with_what_it_prints(site: Site, tab: Tab) -> None:
+    held = "until [ -e {0} ] || [ $((n+=1)) -gt 6000 ]; do sleep 0.02; done"
+    steps = [
+        f'{{id: {one}, node: command, params: {{argv: [sh, -c, "echo in {one}; {held.format(one)}"]}}}}'
+        for one in "abc"
+    ]
+    site.write(".handrail/flows/three.yaml", f"phases: [{{id: only, steps: [{', '.join(steps)}]}}]")
+    run = site.launch("three")
+    tab.open(f"/runs/{run}")
+    for name in "ab":
+        tab.wait(f"document.querySelector('.drawer h2')?.innerText === 'only › {name}'")
+        tab.wait(f"document.querySelector('.drawer .tail').innerText.includes('in {name}')")
+        if name == "b":
+            tab.click_text("a", ".line .name")
+            tab.wait("document.querySelector('.drawer h2')?.innerText === 'only › a'")
+        site.write(name, "")
+    site.write("c", "")
+    site.until(run, "completed")
+    assert tab.evaluate("document.querySelector('.drawer h2').innerText") == "only › a"
+
+
 def test_a_killed_step_does_not_look_like_running(site: Site, tab: Tab) -> None:
     run = site.launch("hold")
     tab.open(f"/runs/{run}")

@@ -66,7 +66,7 @@ class RequestRefusal(Enum):
     LENGTH = (411, "length", "The request does not say how long it is.", "Reload the page.")
     SIZE = (413, "size", "This is too much text for one request.", "Shorten it; at most 256 KB fit.")
     STREAMS = (429, "streams", "Too many pages are open.", "Close some of them, then reload this one.")
-    MISSING = (404, "missing", "There is nothing here.", "Go back to the first page.")
+    MISSING = (404, "missing", "There is nothing at this address.", "Home lists all runs and sessions.")
     BUG = (
         500,
         "bug",
@@ -94,7 +94,10 @@ def refusal_page(refusal: RequestRefusal, path: str) -> Response:
         error = {"code": refusal.code, "message": refusal.sentence, "hint": refusal.help}
         return JSONResponse({"error": error}, refusal.status)
     body = f'<p role="alert" class="banner">✗ {escape(refusal.sentence)}</p>\n<p>{escape(refusal.help)}</p>'
-    return html_page("Refused", body, refusal.status)
+    if refusal.status < 500 and refusal is not RequestRefusal.MISSING:
+        return html_page("Refused", body, refusal.status)
+    title = "Not found" if refusal is RequestRefusal.MISSING else "Something went wrong"
+    return html_page(title, f'{body}\n<p><a class="button" href="/">Home</a></p>', refusal.status)
 
 
 MOST_BODY = 256 * 1024

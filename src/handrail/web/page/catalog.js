@@ -1,6 +1,6 @@
 // All definitions, by where they come from, with what is wrong with them. And the same list to choose what to launch.
 import { bdi, html } from "./dom.js";
-import { ask, catalogAddress, launchAddress } from "./routes.js";
+import { ask, catalogAddress, go, launchAddress } from "./routes.js";
 import { plural } from "./words.js";
 
 const STATES = { broken: ["failed", "✗"], "needs-broken": ["failed", "✗"], warned: ["interrupted", "!"], untrusted: ["interrupted", "!"], ok: ["", ""] };
@@ -58,9 +58,14 @@ const List = ({ entries, all, query, isLaunch }) => {
   });
 };
 
+const openFirst = (event) => {
+  const link = event.key === "Enter" && event.target.value && document.querySelector("main .entry a.name");
+  if (link) go(link.getAttribute("href"));
+};
+
 const Bar = ({ title, query, children }) => html`
   <div class="titlebar"><h1 tabindex="-1">${title}</h1>
-    <input type="search" aria-keyshortcuts="/" aria-label="Find a definition" placeholder="find a definition" value=${query.get("find") ?? ""} onInput=${(e) => ask({ find: e.target.value })} />
+    <input type="search" onKeyDown=${openFirst} aria-keyshortcuts="/" aria-label="Find a definition" placeholder="find a definition" value=${query.get("find") ?? ""} onInput=${(e) => ask({ find: e.target.value })} />
     ${children}</div>
 `;
 

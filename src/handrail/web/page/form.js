@@ -10,8 +10,11 @@ export const holds = (when, values) => {
   return (Array.isArray(given) ? given : [given]).some((item) => when.in.includes(item));
 };
 
+// A yes or no that is required and has no default: an empty box would be a no that nobody gave.
+const isYesOrNo = (field) => field.type === "boolean" && field.required && field.default == null;
+const YES_OR_NO = [{ value: true, label: "Yes" }, { value: false, label: "No" }];
 const BLANK = { boolean: false, text: "", "single-select": null, "multi-select": [] };
-export const initial = (fields) => Object.fromEntries(fields.map((field) => [field.id, field.default ?? BLANK[field.type]]));
+export const initial = (fields) => Object.fromEntries(fields.map((field) => [field.id, field.default ?? (isYesOrNo(field) ? null : BLANK[field.type])]));
 
 // The fields that are shown after these answers. The answer to a hidden field counts as none.
 export const shownFields = (fields, values) => {
@@ -55,7 +58,7 @@ const Control = ({ field, id, value, values, set, error, isOff }) => {
     ${field.help ? html`<p id=${`${id}-help`} class="help">${bdi(field.help)}</p>` : null}
     ${error ? html`<p id=${`${id}-error`} class="error">✗ ${bdi(field.label)} ${bdi(error)}</p>` : null}
   `;
-  if (field.type === "boolean") {
+  if (field.type === "boolean" && !isYesOrNo(field)) {
     return html`<div class="field"><label><input type="checkbox" id=${id} ...${common} checked=${value === true}
       onChange=${(e) => set(e.target.checked)} /> ${label}</label>${below}</div>`;
   }
@@ -66,7 +69,7 @@ const Control = ({ field, id, value, values, set, error, isOff }) => {
         placeholder=${field.placeholder ?? ""} value=${value ?? ""} onInput=${(e) => set(e.target.value)} />${below}</div>`;
   }
   const isMany = field.type === "multi-select";
-  const options = (field.options ?? []).filter((option) => holds(option.when, values));
+  const options = (isYesOrNo(field) ? YES_OR_NO : field.options ?? []).filter((option) => holds(option.when, values));
   const chosen = isMany ? value ?? [] : [value];
   const inside = html`<${Choices} id=${id} field=${field} options=${options} chosen=${chosen} set=${set} isMany=${isMany} common=${common} />`;
   if (!isMany && options.length > MOST_RADIOS) return html`<div class="field"><label for=${id}>${label}</label>${inside}${below}</div>`;

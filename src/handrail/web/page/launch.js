@@ -32,7 +32,7 @@ export class LaunchPage extends Component {
   constructor(props) {
     super(props);
     this.name = `launch.${props.kind}.${props.id}`;
-    this.state = { offer: null, error: null, preview: null, isSending: false, mode: null, params: {}, routes: {}, limits: {}, more: {}, ...draft.get(this.name) };
+    this.state = { offer: null, error: null, preview: null, isSending: false, params: {}, routes: {}, limits: {}, more: {}, ...draft.get(this.name), mode: null };
   }
 
   async componentDidMount() {
@@ -41,7 +41,7 @@ export class LaunchPage extends Component {
       const fields = offer.fields.map(asField);
       if (offer.hasTask && !fields.some((field) => field.id === "task")) fields.unshift({ id: "task", label: "task", type: "text", multiline: true, rows: 3, help: "what is to be done" });
       const params = Object.fromEntries(fields.map((field) => [field.id, field.default ?? (field.type === "boolean" ? false : "")]));
-      this.setState({ offer, fields, mode: this.state.mode ?? offer.mode, params: { ...params, ...this.state.params } });
+      this.setState({ offer, fields, mode: offer.mode, params: { ...params, ...this.state.params } });
     } catch (error) {
       this.setState({ error });
     }
@@ -49,8 +49,8 @@ export class LaunchPage extends Component {
 
   keep(part) {
     this.setState({ ...part, preview: null }, () => {
-      const { params, routes, limits, more, mode } = this.state;
-      draft.set(this.name, { params, routes, limits, more, mode });
+      const { params, routes, limits, more } = this.state; // and not the mode: it is about a run that may be another one by then
+      draft.set(this.name, { params, routes, limits, more });
     });
   }
 

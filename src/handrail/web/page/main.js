@@ -2,7 +2,7 @@
 import { Catalog, Choose } from "./catalog.js";
 import { Definition } from "./definition.js";
 import { Dialog, Problem } from "./dialog.js";
-import { post } from "./doing.js";
+import { post, withAnswer } from "./doing.js";
 import { Component, bdi, html, readOnly, render } from "./dom.js";
 import { applyTheme, Header } from "./header.js";
 import { Artifact } from "./files.js";
@@ -74,7 +74,7 @@ class Page extends Component {
 
   // A new page focuses its heading, or the field to find something, as soon as there is one.
   focus() {
-    const wanted = this.isFinding ? 'main [aria-keyshortcuts="/"]' : "main h1[tabindex]"; // no `tabindex` while it is being read
+    const wanted = this.isFinding || this.at.view === "choose" ? 'main [aria-keyshortcuts="/"]' : "main h1[tabindex]"; // no `tabindex` while it is being read
     const found = this.wantsFocus && document.querySelector(wanted);
     if (!found) return;
     this.wantsFocus = false;
@@ -117,7 +117,7 @@ class Page extends Component {
   }
 
   rows() {
-    return this.stream.of("home").rows("entries").sort(byOrder);
+    return this.stream.of("home").rows("entries").map(withAnswer).sort(byOrder);
   }
 
   title(needs) {
@@ -166,8 +166,8 @@ class Page extends Component {
 
   view(rows) {
     const { stream, at } = this;
-    if (stream.refused?.status === 404 && !stream.of(at.topic)?.head)
-      return html`<h1 tabindex="-1">Not found</h1><p role="alert">${bdi(stream.refused.message)}${stream.refused.hint ? html`<br /><span class="mute">${bdi(stream.refused.hint)}</span>` : null}</p><p><a class="button" href="/">Home</a></p>`;
+    if (stream.refused?.status === 404) // also if it was there a moment ago
+      return html`<h1 tabindex="-1">${stream.of(at.topic)?.head ? "Gone" : "Not found"}</h1><p role="alert">${bdi(stream.refused.message)}${stream.refused.hint ? html`<br /><span class="mute">${bdi(stream.refused.hint)}</span>` : null}</p><p><a class="button" href="/">Home</a></p>`;
     const received = stream.of(at.topic) ?? stream.of("home");
     return html`<${VIEWS[at.view] ?? Home} key=${keyOf(at)} ...${at} received=${received} home=${stream.of("home")} rows=${rows}
       catalog=${stream.of("catalog")} live=${stream.liveOf(at.topic)} now=${stream.now()} stream=${stream} readOnly=${readOnly} />`;

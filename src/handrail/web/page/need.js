@@ -1,7 +1,7 @@
 // A question on a page of its own: a form, or an approval. What is typed stays until it is sent, also over a reload.
 import { Facts } from "./approval.js";
 import { Problem } from "./dialog.js";
-import { post } from "./doing.js";
+import { answer, needsOf } from "./doing.js";
 import { bdi, Component, draft, html } from "./dom.js";
 import { errorsOf, Fields, focusWrong, initial, valuesOf } from "./form.js";
 import { addressOf, go, needAddress } from "./routes.js";
@@ -35,9 +35,9 @@ class Asked extends Component {
     const { need, of } = this.props;
     this.setState({ isSending: true, error: null });
     try {
-      await post(`/api/needs/${encodeURIComponent(need.id)}`, { of, digest: need.digest, values });
+      await answer(of, need, values);
       draft.drop(this.name);
-      go(`${addressOf(of)}?view=progress`); // and not the step that asked: it still seems to ask for a moment
+      go(addressOf(of));
     } catch (error) {
       this.setState({ error, isSending: false }, error.fields?.length ? focusWrong : undefined);
     }
@@ -113,8 +113,9 @@ const isApproval = (need) => need.kind === "approval" || (need.form?.fields?.len
 export class NeedPage extends Component {
   find({ id, topic, received }) {
     if (!topic) return null;
-    const open = received.rows("needs").filter((row) => !row.answered).sort((a, b) => a.since - b.since);
-    return id === "next" ? open[0] : received.row("needs", id);
+    const needs = needsOf(received, topic);
+    const open = needs.filter((row) => !row.answered).sort((a, b) => a.since - b.since);
+    return id === "next" ? open[0] : needs.find((row) => row.id === id);
   }
 
   // The address names the question, so that a reload shows the same one.
@@ -140,7 +141,7 @@ export class NeedPage extends Component {
     const { topic, received, readOnly } = this.props;
     if (!topic) return html`<p>This address does not say who asks. <a href="/">Home</a> lists all questions.</p>`;
     if (!received.head) return html`<p class="empty">Reading the question …</p>`;
-    const open = received.rows("needs").filter((row) => !row.answered);
+    const open = needsOf(received, topic).filter((row) => !row.answered);
     const again = (!need || need.answered) && open.find((row) => row.path === (need?.path ?? this.path));
     if (again) return html`<p role="alert" class="notice">What was asked has changed meanwhile, so it is asked again. <a class="button" href=${needAddress(topic, again.id)}>Show what is asked</a></p>`;
     if (!need && open.length) return html`<p class="notice">This is not asked any more. <a class="button" href=${needAddress(topic, "next")}>Show what is asked</a></p>`;

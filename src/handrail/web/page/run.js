@@ -1,7 +1,7 @@
 // One run: its head, and one of the views that its address names, with a drawer for one step.
 import { changeQuery, inQuery, toQuery } from "./address.js";
-import { Component, html, readOnly } from "./dom.js";
-import { get, post } from "./doing.js";
+import { Component, html, readOnly, remembered } from "./dom.js";
+import { get, needsOf, post } from "./doing.js";
 import { Drawer } from "./drawer.js";
 import { Outline } from "./outline.js";
 import { needAddress } from "./routes.js";
@@ -48,8 +48,9 @@ class RunPage extends Component {
       const outline = new Outline(this.with("nodes"), isInterrupted);
       const spans = new Spans(this.with("bars"), outline);
       this.made = { mark, outline, spans, head, status };
-      for (const section of ["needs", "artifacts", "checks"]) this.made[section] = received.rows(section);
+      for (const section of ["artifacts", "checks"]) this.made[section] = received.rows(section);
     }
+    this.made.needs = needsOf(received, `run:${this.props.id}`);
     return this.made;
   }
 
@@ -82,7 +83,15 @@ class RunPage extends Component {
       this.markSeen();
       if (inQuery("view") || inQuery("step")) this.unfoldTo(inQuery("step"));
       else this.openFirst();
-    } else if (before !== "failed" && this.settled === "failed" && this.isUntouched()) this.openFirst();
+    } else if (this.isUntouched() && ((before !== "failed" && this.settled === "failed") || this.isBehind())) this.openFirst();
+  }
+
+  // True if the step beside the tree is over and another one runs. Until a person chooses, the page shows what is printed now.
+  isBehind() {
+    if (!ACTIVE.has(this.settled) || isNarrow() || !this.isOpened) return false;
+    const { outline, head, needs } = this.model();
+    if (ACTIVE.has(outline.byId.get(this.beside)?.status)) return false;
+    return ![null, this.beside].includes(outline.firstPlace(head, needs));
   }
 
   // True if the page itself chose what is open.
@@ -94,7 +103,9 @@ class RunPage extends Component {
   openFirst() {
     const { outline, needs, head } = this.model();
     const place = outline.firstPlace(head, needs);
-    if (!place) return changeQuery({ view: ACTIVE.has(head.status) ? "progress" : "summary" }, true);
+    this.isOpened = true;
+    const isNew = !head.done && (remembered.get("launched") ?? []).includes(this.props.id);
+    if (!place) return changeQuery({ view: !ACTIVE.has(head.status) ? "summary" : isNew && isNarrow() ? "tail" : "progress" }, true);
     this.setState({ at: place });
     this.unfoldTo(place);
     if (isNarrow()) return;
@@ -185,12 +196,15 @@ class RunPage extends Component {
     const worked = spans.worked({ id: "" }, end);
     const lastEvent = Math.max(spans.last() ?? 0, received.tail?.rows.at(-1)?.t ?? 0);
     const need = needs.find((one) => !one.answered);
+    const sent = need ? null : needs.find((one) => one.sent);
+    const status = sent && made.status === "waiting" ? "running" : made.status;
     const place = head.why?.path ? outline.words(outline.innermost(head.why.path)) : null;
     return html`
       <div class=${`run ${step ? "has-drawer" : ""}`} onKeyDown=${(event) => step && this.key(event)}>
         <div class="above" inert=${isCovered}>
-          <${RunHead} id=${id} head=${head} status=${made.status} worked=${worked} quiet=${lastEvent ? now - lastEvent : 0} delay=${(this.known()?.delay?.until ?? now) - now} artifacts=${artifacts} place=${place} />
+          <${RunHead} id=${id} head=${head} status=${status} worked=${worked} quiet=${lastEvent ? now - lastEvent : 0} delay=${(this.known()?.delay?.until ?? now) - now} artifacts=${artifacts} place=${place} />
           ${need ? html`<p class="asks"><span class="word waiting" aria-hidden="true">?</span> <bdi>${need.title}</bdi> <a class="button" aria-keyshortcuts="a" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
+          ${sent ? html`<p class="asks sent" role="status"><span class="word done" aria-hidden="true">✓</span> <bdi>${sent.title}</bdi> was ${sent.answered.verdict}: the run goes on.</p>` : null}
           ${problem ? html`<p role="alert" class="error"><bdi>${problem.message}</bdi></p>` : null}
           <nav class="tabs" aria-label="Views of this run">
             ${tabsOf(made).map(([name, words], index) => html`

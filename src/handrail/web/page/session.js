@@ -1,7 +1,7 @@
 // One guided session: where its agent is, what it may do there, what was checked, how it got there and what was denied.
 import { Exactly } from "./buttons.js";
 import { Dialog, Problem } from "./dialog.js";
-import { post } from "./doing.js";
+import { needsOf, post } from "./doing.js";
 import { bdi, Component, html, readOnly } from "./dom.js";
 import { Graph } from "./cards.js";
 import { Question } from "./form.js";
@@ -117,7 +117,7 @@ export const Session = ({ id, received, now }) => {
     <p class="facts">${facts.filter(Boolean).map((fact) => html`<span key=${fact}>${bdi(fact)}</span>`)}${head.run ? html`<a href=${`/runs/${encodeURIComponent(head.run)}`}>run ${bdi(head.run)}</a>` : null}</p>
     ${head.cancelPending ? html`<p class="notice">A cancel waits for its confirmation.</p>` : null}
     ${head.stoppedIdle ? html`<p class="notice">! The agent stopped ${head.stoppedIdle === 1 ? "once" : `${head.stoppedIdle} times`} without progress.</p>` : null}
-    ${received.rows("needs").filter((need) => !need.answered).map((need) => html`<${Question} key=${need.id} need=${{ of: `session:${id}`, ...need }} />`)}
+    ${needsOf(received, `session:${id}`).filter((need) => !need.answered).map((need) => html`<${Question} key=${need.id} need=${{ of: `session:${id}`, ...need }} />`)}
     ${here ? html`<${Here} stop=${here} head=${head} said=${said} now=${now} checks=${received.rows("checks").filter((check) => (check.stop ?? Number(check.node)) === here.order)} />` : null}
     ${head.status === "active" ? html`<${Told} id=${id} agent=${head.agent} version=${received.seq} />` : null}
     <${Graph} item=${graphOfStops(stops)} took=${(stop) => tookOf(stop, head, now)} label="Phases of this session" />

@@ -4,6 +4,7 @@ import { toQuery } from "./address.js";
 import { plural, time } from "./words.js";
 
 const SHOWN = 500;
+const PRINTED = new Set(["out", "text"]); // a blank line of these is a blank line, and of the others a word with its step
 
 export class Tail extends Component {
   constructor(props) {
@@ -39,7 +40,7 @@ export class Tail extends Component {
         ${shown.map((row) => html`
           <div key=${row.n} class=${`heard is-${row.kind}`}>
             <time>${time(row.t)}</time> <span class="kind">${row.kind}</span>
-            <span class="said">${node ? null : html`<span class="at"><bdi>${made.outline.words(row.node)}</bdi></span> `}<bdi class="text">${row.text}</bdi></span>
+            <span class="said">${node || (!row.text && PRINTED.has(row.kind)) ? null : html`<span class="at"><bdi>${made.outline.words(row.node)}</bdi></span> `}<bdi class="text">${row.text}</bdi></span>
           </div>
         `)}
         ${shown.length ? null : html`<p class="empty">No output ${tail?.seq ? "of this step" : "was recorded"}.</p>`}
