@@ -20,7 +20,7 @@ def test_a_tool_call_says_what_it_does() -> None:
     asked = request("tool_call", tool="write", input={"path": "a", "content": ""}, isSubagent=False, isOwn=False)
     call = {"runs": None, "reads": (), "writes": ("/p/a",)}
     more = {"tool": "write", "aliases": (), "call": call, "is_harmless": False, "is_subagent": False}
-    assert asked == {**EMPTY, "event": "tool", **more}
+    assert asked == {**EMPTY, "event": "tool", "message": "", **more}
 
 
 @pytest.mark.parametrize(

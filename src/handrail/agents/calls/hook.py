@@ -47,7 +47,7 @@ def answer(host: Host, agent: str, request: HostRequest, env: Mapping[str, str])
     if request["event"] == "step":  # a fork may begin with this call, so its session had to be found first
         from handrail.agents.calls.verdicts import step_verdict
 
-        return step_verdict(agent, ref, request, places)
+        return step_verdict(host, agent, ref, request, places)
     if request["event"] == "tool":
         from handrail.agents.calls.verdicts import tool_verdict
 

@@ -61,6 +61,7 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
     turn = request.get("turn") or ""
     hook_files.clear_mark(folder, hook_files.SUBAGENTS)
     hook_files.clear_mark(folder, hook_files.LET_GO)
+    hook_files.clear_mark(folder, hook_files.MOVING)
     if request["by_person"]:
         hook_files.clear_mark(folder, hook_files.PAUSED)
     elif turn and hook_files.mark_text(folder, hook_files.TURN) == turn:
@@ -107,6 +108,7 @@ def _before_model(folder: str, card: messages.CardBody, request: ModelCalled) ->
         return context(card["context"])
     if hook_files.has_subagent(folder):
         return context(card["brief"])
+    hook_files.clear_mark(folder, hook_files.MOVING)
     known, messages = hook_files.mark_text(folder, hook_files.HISTORY), request.get("messages", 0)
     if known.isdigit() and messages < int(known):
         hook_files.clear_mark(folder, hook_files.SHOWN)

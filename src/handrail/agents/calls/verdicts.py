@@ -136,6 +136,9 @@ def _tool_verdict(
         return verdict(None, request["tool"], request["aliases"])
     if request.get("is_last") and not request["is_subagent"]:
         return too_early(request["tool"])
+    if _is_beside_move(ref, request):
+        tool = request["tool"]
+        return {"kind": "verdict", "allow": False, "reason": TOGETHER.format(tool), "tool": tool, "rule": "moving"}
     if request["is_harmless"]:
         gate = {**gate, "allow": None}
     answer = verdict(gate, request["tool"], request["aliases"])
@@ -157,8 +160,54 @@ def _tool_verdict(
     return answer
 
 
-def step_verdict(agent: str, ref: SessionRef | None, request: StepCall, places: UserFolders) -> Verdict:
-    """`workflow_step` is always allowed, but only the main conversation may move a session."""
+TOGETHER = (
+    "{} was not carried out, because your message also has a call of workflow_step that moves the workflow. "
+    "Read its result first: it says what to do now, and which tools are allowed. Then decide what to call."
+)
+HISTORY_SECONDS = 0.5
+"""How long a move waits for its own message in the transcript."""
+
+
+def _is_beside_move(ref: SessionRef, request: ToolCall) -> bool:
+    """True if the model called this tool in the same message in which it moved the workflow before.
+
+    The host may ask before that move has run, so the phase of this call is not known.
+    """
+    message = request.get("message")
+    return (
+        bool(message) and not request["is_subagent"] and hook_files.mark_text(ref.folder, hook_files.MOVING) == message
+    )
+
+
+def _may_move(host: Host, ref: SessionRef, request: StepCall) -> bool:
+    """False if the model makes a second move in one message: it has not read what to do in the phase that it leaves."""
+    if message := request.get("message"):
+        return hook_files.claim_move(ref.folder, message, lambda earlier, later: earlier == later)
+    if call := request.get("call"):
+        return hook_files.claim_move(
+            ref.folder, call, lambda *calls: _in_one_message(host, request["transcript"], *calls)
+        )
+    return True
+
+
+def _in_one_message(host: Host, transcript: str | None, earlier: str, later: str) -> bool:
+    """True if the transcript shows both calls in one message. It may be behind, so this looks several times."""
+    import time
+
+    end, is_one = time.monotonic() + HISTORY_SECONDS, None
+    while earlier and transcript and is_one is None and time.monotonic() < end:
+        try:
+            with open(transcript, "rb") as file:
+                is_one = host.in_one_message(file.read(), earlier, later)  # type: ignore[attr-defined]  # it gave `call`
+        except OSError:
+            return False
+        if is_one is None:
+            time.sleep(HISTORY_SECONDS / 10)
+    return bool(is_one)
+
+
+def step_verdict(host: Host, agent: str, ref: SessionRef | None, request: StepCall, places: UserFolders) -> Verdict:
+    """`workflow_step` is always allowed, but only the main conversation may move a session, once in a message."""
     proof = request.get("installed")
     if proof is not None and (ref is None or not is_as_installed(places, agent, ref.project, proof)):
         card = current_card(ref) if ref is not None else None
@@ -172,4 +221,7 @@ def step_verdict(agent: str, ref: SessionRef | None, request: StepCall, places: 
             "Finish your part and report your result; the main conversation continues from there."
         )
         return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "subagent"}
+    if ref is not None and request["action"] in ("next", "loop") and not _may_move(host, ref, request):
+        reason = TOGETHER.format("This call")
+        return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "moving"}
     return {"kind": "verdict", "allow": True, "reason": None, "tool": request["tool"], "rule": "workflow-step"}

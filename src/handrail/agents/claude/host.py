@@ -127,6 +127,7 @@ def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
         names = foreign_aliases(tool)
         if _is_own_server(tool, data.get("mcp_server")):
             step = requests.step(origin, tool, tool_input, is_subagent=is_subagent)
+            step["call"] = str(data.get("tool_use_id") or "")
             if tool == PROJECT_STEP:
                 step["aliases"], step["installed"] = names, (".mcp.json", "mcpServers", _OURS)
             return step
@@ -234,6 +235,25 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
 
 def was_told(history: bytes, call: str) -> bool:
     return f'"tool_use_id":"{call}"'.encode() in history
+
+
+def in_one_message(history: bytes, earlier: str, later: str) -> bool | None:
+    first, second = _message_of(history, earlier), _message_of(history, later)
+    return None if first is not None and second is None else first is not None and first == second
+
+
+def _message_of(history: bytes, call: str) -> str | None:
+    """The id of the message that has a call; None if the call is not written yet."""
+    from handrail.base import jsonlite
+
+    at = history.find(f'"id":"{call}"'.encode())
+    if at < 0:
+        return None
+    line = history[history.rfind(b"\n", 0, at) + 1 : history.find(b"\n", at)]
+    try:
+        return str(jsonlite.loads(line.decode())["message"]["id"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def has_messages(history: bytes) -> bool:

@@ -150,7 +150,7 @@ def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
     tool_input, is_subagent = requests.as_object(data.get("tool_input")), bool(data.get("agent_id"))
     if tool == OWN_STEP:
         step = requests.step(origin, OWN_STEP, tool_input, is_subagent=is_subagent)
-        step["call_id"] = str(data.get("tool_use_id") or "")
+        step["call_id"] = step["call"] = str(data.get("tool_use_id") or "")
         if _has_project_server(origin["cwd"]):
             step["aliases"], step["installed"] = mcp_aliases(OWN_STEP), (_CONFIG, "mcp_servers", "handrail")
         return step
@@ -242,6 +242,15 @@ def was_told(history: bytes, call: str) -> bool:
     """True if a line of the history is the result of this call."""
     mark = f'"call_id":"{call}"'.encode()
     return any(mark in line and b'"function_call_output"' in line for line in history.split(b"\n"))
+
+
+def in_one_message(history: bytes, earlier: str, later: str) -> bool | None:
+    """Codex writes all calls of a message before the first result."""
+    before, after = f'"call_id":"{earlier}"'.encode(), f'"call_id":"{later}"'.encode()
+    if before in history and after not in history:
+        return None
+    result = history.find(before, history.find(before) + 1)
+    return before in history and (result < 0 or history.find(after) < result)
 
 
 def forked_from(history: bytes) -> str | None:

@@ -152,12 +152,13 @@ def _tool(data: Mapping[str, Any]) -> messages.HostRequest | None:
         return step if "installed" not in step else None
     if "toolInput" in data or "toolResult" in data:
         return None
+    message = str(data.get("timestamp") or "")  # of the hook, which asks about all calls of a message
     if tool == OWN_STEP:
-        return _step(data, tool_input)
+        return {**_step(data, tool_input), "message": message}
     origin, is_harmless, is_subagent = _origin(data), tool in HARMLESS, bool(data.get("agentId"))
     call = arguments(tool, tool_input, origin["cwd"])
     about = requests.tool(origin, tool, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
-    return {**about, "takes_context": True}
+    return {**about, "takes_context": True, "message": message}
 
 
 def _tool_input(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,12 +91,14 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
 
 def _before_tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     """A call. A server with the name `workflow` can have a tool with the name of ours; the plugin tells which it is."""
+    message = str(data.get("message") or "")
     tool, tool_input, is_subagent = str(data["tool"]), requests.as_object(data.get("args")), bool(data["isSubagent"])
     if tool == STEP_TOOL and data.get("isOwn") is True:
-        return requests.step(origin, tool, tool_input, is_subagent=is_subagent)
+        return {**requests.step(origin, tool, tool_input, is_subagent=is_subagent), "message": message}
     name = joined_aliases(tool, "_")[0] if tool == STEP_TOOL else tool
     call, is_harmless = arguments(tool, tool_input, origin["cwd"]), tool in HARMLESS
-    return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
+    about = requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
+    return {**about, "message": message}
 
 
 def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:

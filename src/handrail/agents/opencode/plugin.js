@@ -60,6 +60,7 @@ const server = async ({ client, directory }) => {
   const closed = new Set()
   const ended = new Map()
   const titles = new Map()
+  const messages = new Map()
   let isStepForeign = false
 
   /** Handrail's answer. If its process is lost, another one is asked, once. */
@@ -121,7 +122,8 @@ const server = async ({ client, directory }) => {
     try {
       root = await rootOf(sessionID)
       if (await isFree(root)) return
-      const who = { session: root, isSubagent: sessionID !== root, call: callID }
+      const message = `${process.pid}.${messages.get(root) ?? 0}`
+      const who = { session: root, isSubagent: sessionID !== root, call: callID, message }
       const said = await hook({ type: "tool", ...who, tool, isOwn: tool === STEP && !isStepForeign, args })
       if (said.allow === true) return
       if (!said.deny) throw new Error("its answer is not valid")
@@ -188,13 +190,14 @@ const server = async ({ client, directory }) => {
   }
 
   /** Show the phase again if the model can no longer read it: after compaction, for example. Nothing is stored. */
-  const remind = async (messages) => {
-    const last = messages.findLast(({ info }) => info.role === "user")
+  const remind = async (history) => {
+    const last = history.findLast(({ info }) => info.role === "user")
     if (!last) return
     const { sessionID, id } = last.info
     const root = await rootOf(sessionID)
+    if (sessionID === root) messages.set(root, (messages.get(root) ?? 0) + 1)
     if (sessionID !== root || (await isFree(root))) return
-    const said = await hook({ type: "model", session: root, told: marksIn(messages) })
+    const said = await hook({ type: "model", session: root, told: marksIn(history) })
     if (!said.text) return
     last.parts.push({ ...note(said.text, root), id: `prt_${id.slice(4)}handrail`, sessionID, messageID: id })
   }

@@ -97,12 +97,13 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
 
 def _tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:
     tool, is_subagent = str(data["tool"]), bool(data.get("isSubagent"))
-    tool_input = requests.as_object(data.get("input"))
+    tool_input, message = requests.as_object(data.get("input")), str(data.get("message") or "")
     if tool == STEP_TOOL and data.get("isOwn", True):
-        return requests.step(origin, tool, tool_input, is_subagent=is_subagent)
+        return {**requests.step(origin, tool, tool_input, is_subagent=is_subagent), "message": message}
     name = f"{tool} of another extension" if tool == STEP_TOOL else tool
     call, is_harmless = arguments(tool, tool_input, origin["cwd"]), tool in HARMLESS
-    return requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
+    about = requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)
+    return {**about, "message": message}
 
 
 def _branch(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.HostRequest:

@@ -142,6 +142,13 @@ class Forks(Protocol):
         """The conversation from which the one with this history was forked; None if it is no fork."""
 
 
+class SharedMessages(Protocol):
+    """What the module of a host has in addition if only its transcript shows which calls are in one message."""
+
+    def in_one_message(self, history: bytes, earlier: str, later: str) -> bool | None:
+        """True if the model made both calls in one message; None if that is not written yet."""
+
+
 class LateHistory(Protocol):
     """What the module of a host has in addition if it may write the history of a fork after its first call."""
 

@@ -18,12 +18,17 @@ class CallArguments(TypedDict):
 
 
 class RequestOrigin(TypedDict):
-    """Where a request comes from. If a host names `project` itself, its conversation is the id of the session."""
+    """Where a request comes from. If a host names `project` itself, its conversation is the id of the session.
+
+    `message` identifies the message of the model that has a call, if the host tells it and may ask about several calls
+    of one message before the first of them runs.
+    """
 
     conversation: str
     cwd: str
     transcript: str | None
     project: NotRequired[str]
+    message: NotRequired[str]
 
 
 class ToolCall(RequestOrigin):
@@ -52,13 +57,15 @@ class StepCall(RequestOrigin):
 
     `installed` is given if other servers can have the name of ours: a file in the project and the keys of our entry.
     If the entry is not as Handrail installed it, the call is a call of a foreign tool with these `aliases`. `call_id`
-    is the host's id of the call, if the server has to know that a hook saw it: see `StepCaller`.
+    is the host's id of the call, if the server has to know that a hook saw it: see `StepCaller`. `call` is that id, if
+    the transcript shows which calls are in one message of the model: see `SharedMessages`.
     """
 
     event: Literal["step"]
     tool: str
     action: str
     call_id: NotRequired[str]
+    call: NotRequired[str]
     is_subagent: bool
     installed: NotRequired[tuple[str, ...]]
     aliases: NotRequired[tuple[str, ...]]

@@ -15,6 +15,8 @@ from handrail.base.jsonlite import decode_line, encode_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from handrail.extensions.contracts.messages import Card
     from handrail.settings.folders import UserFolders
 
@@ -182,6 +184,8 @@ HISTORY = "history"
 SUBAGENTS = "subagents"
 """One sign per subagent that began or ended in this turn, if the host does not tell the calls of subagents apart."""
 _BEGAN, _ENDED = b"+", b"-"
+MOVING = "moving"
+"""The message of the model, or the call, with the last move of the workflow."""
 SEEN = "seen"
 """The last calls of `workflow_step` that a hook saw, one id per line, in a host that may skip hooks."""
 _SEEN_KEPT = 20
@@ -233,6 +237,17 @@ def is_new_work(folder: str, ids: tuple[str, ...]) -> bool:
     if new_ids:
         set_mark(folder, AWAITED, "\n".join(sorted(known_ids | new_ids)))
     return bool(new_ids)
+
+
+def claim_move(folder: str, message: str, is_same: Callable[[str, str], bool]) -> bool:
+    """Record a move of the workflow by its message or its call. False if the move before is in the same message."""
+    from handrail.base.locks import locked
+
+    with locked(os.path.join(folder, MOVING + ".lock"), 1.0, OSError):
+        if is_same(mark_text(folder, MOVING), message):
+            return False
+        set_mark(folder, MOVING, message)
+    return True
 
 
 def see_call(folder: str, id_: str) -> None:

@@ -62,6 +62,7 @@ class Guided {
 		this.isMove = false;
 		this.opening = Promise.resolve();
 		this.closedBecause = null;
+		this.messages = 0;
 	}
 
 	register() {
@@ -161,6 +162,7 @@ class Guided {
 	}
 
 	async beforeModel(event) {
+		this.messages += 1;
 		const messages = this.screen.withoutNotices(event.messages);
 		await this.opening;
 		if (!this.isActive()) return { messages };
@@ -186,7 +188,7 @@ class Guided {
 	}
 
 	async judge(event, ctx, conversation, isSubagent) {
-		const asked = { conversation, cwd: ctx.cwd, tool: event.toolName, input: event.input, isSubagent };
+		const asked = { conversation, cwd: ctx.cwd, tool: event.toolName, input: event.input, isSubagent, message: `${process.pid}.${this.messages}` };
 		try {
 			const { reply } = await this.ask("tool_call", { ...asked, isOwn: this.isOwn(event.toolName) });
 			if (reply?.allow === true) return undefined;
