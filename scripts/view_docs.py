@@ -283,7 +283,8 @@ RUN_FIELDS: Fields = {
     "attempt": "its attempt: 2 after the first restart",
     "driver": "the process that drives it",
     "interrupted": "true if it has not ended, does not wait, and no process drives it",
-    "hint": "the command that resumes an interrupted run",
+    "answered": "true if it waits, its answer is stored, and no process drives it",
+    "hint": "the command that resumes an interrupted or an answered run",
     "damaged": "true if it cannot be read",
 }
 """A run as JSON, in the list of all runs and alone."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import json
 import os
 import signal
@@ -12,6 +14,10 @@ from typing import Any
 
 import pytest
 
+from handrail.app import App
+from handrail.base.errors import DefinitionError
+from handrail.view.actions import Actions
+from handrail.view.live.home import LiveHome
 from support import Project
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
@@ -204,6 +210,99 @@ def test_an_answer_whose_process_died_before_it_drove_the_run_is_used(project: P
         assert "already has an answer" in said.err
     assert project.json("resume", run)["status"] == "completed"
     assert events(project, run, "Answered")[0]["values"] == {"who": "Ada"}
+
+
+def store_answer(project: Project, text: str) -> Path:
+    """Store an answer to the first question, as a process does that dies before it drives the run."""
+    (journal,) = (project.home / "state" / "runs").rglob("journal")
+    inbox = journal.with_name("inbox")
+    inbox.mkdir()
+    (inbox / "q1").write_text(text)
+    return inbox / "q1"
+
+
+ADA = json.dumps({"values": {"who": "Ada"}, "by": "person"})
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO], ids=errno.errorcode.get)
+def test_an_answer_that_cannot_be_read_now_is_kept(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    run = asking(project, "a")["run"]
+    stored = store_answer(project, ADA)
+    real = os.open
+
+    def failing(path: str, *more: Any, **named: Any) -> int:
+        if os.fspath(path) == str(stored):
+            raise OSError(code, os.strerror(code), path)
+        return real(path, *more, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.open", failing)
+        said = project.run("resume", run)
+    assert said.code == 1
+    assert f"the answer `{stored}` cannot be read: {os.strerror(code)}" in said.err
+    assert "hint: " in said.err
+    assert stored.read_text() == ADA
+    assert project.json("resume", run)["status"] == "completed"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"values": {"who": 7}}'])
+def test_a_stored_answer_that_is_not_valid_is_put_aside_and_said(project: Project, text: str) -> None:
+    run = asking(project, "a")["run"]
+    stored = store_answer(project, text)
+    assert project.json("resume", run, code=4)["status"] == "waiting"
+    aside = stored.parents[1] / "q1.invalid"
+    assert aside.read_text() == text
+    assert f"it is now `{aside}`" in events(project, run, "Noticed")[0]["text"]
+    assert project.json("answer", run, "who=Ada")["status"] == "completed"
+
+
+def test_a_run_whose_answer_nobody_uses_is_answered_everywhere(project: Project) -> None:
+    run = asking(project, "a")["run"]
+    store_answer(project, ADA)
+    row = project.json("runs")["runs"][0]
+    assert (row["status"], row["answered"], row["hint"]) == ("waiting", True, f"handrail resume {run}")
+    assert "! answered" in project.run("runs").out
+    assert "answered" in project.run("runs", run).out
+    home = LiveHome(App(str(project.folder), os.environ))
+    home.refresh()
+    (entry,) = home.topic.rows.section("entries")
+    assert (entry["group"], entry["status"], entry["need"]) == ("needs", "answered", None)
+    assert "resume" in entry["modes"]
+    assert project.json("resume", run)["answered"] is False
+    assert project.json("runs")["runs"][0]["answered"] is False
+
+
+def test_an_answer_whose_run_cannot_be_driven_now_is_stored_and_said(project: Project) -> None:
+    run = asking(project, "a")["run"]
+    settings = project.write(".handrail/settings.yaml", "pass_env: [X]\n")
+    said = project.run("answer", run, "who=Ada")
+    assert said.code == 0, said
+    assert "the answer is stored; the settings have an error" in said.err
+    assert "answered" in said.out
+    settings.unlink()
+    assert "already has an answer" in project.run("answer", run, "who=Eve").err
+    assert project.json("answer", run)["status"] == "completed"
+    assert events(project, run, "Answered")[0]["values"] == {"who": "Ada"}
+
+
+def test_the_same_answer_again_drives_the_run(project: Project) -> None:
+    run = asking(project, "a")["run"]
+    store_answer(project, ADA)
+    assert project.json("answer", run, "who=Ada")["status"] == "completed"
+
+
+def test_a_surface_refuses_what_its_driver_would_refuse(project: Project) -> None:
+    run = asking(project, "a")["run"]
+    project.write(".handrail/settings.yaml", "pass_env: [X]\n")
+    app = App(str(project.folder), os.environ, by="person")
+    (asked,) = app.runs.load(run).state.questions.values()
+    with pytest.raises(DefinitionError, match="the settings have an error"):
+        asyncio.run(Actions(app, "tui").answer(run, "q1", asked.input, {"who": "Ada"}))
+    with pytest.raises(DefinitionError, match="the settings have an error"):
+        Actions(app, "tui").resume(run, "resume")
+    assert not app.runs.load(run).history.is_answered
 
 
 def test_a_journal_of_0_1_0_without_ids_can_be_answered(project: Project) -> None:

@@ -35,9 +35,9 @@ def acquire(path: str, seconds: float = 0.0) -> int | None:
     return handle
 
 
-def _try_lock(handle: int) -> bool:
+def _try_lock(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
@@ -57,11 +57,14 @@ def locked(path: str, seconds: float, busy: Callable[[], Exception]) -> Iterator
 
 
 def is_locked(path: str) -> bool:
-    """True if a process holds the lock now."""
-    if not os.path.exists(path):
+    """True if a process holds the lock now. Writes nothing, so it works in a folder that nobody may write to."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
         return False
-    handle = acquire(path)
-    if handle is None:
-        return True
-    os.close(handle)
-    return False
+    except OSError as error:
+        raise StateError(f"the lock `{path}` cannot be opened: {error.strerror}", way_out(path, error)) from error
+    try:
+        return not _try_lock(handle, fcntl.LOCK_SH)
+    finally:
+        os.close(handle)

@@ -95,6 +95,8 @@ def list_runs(shell: Shell, runs: list[Summary]) -> None:
         shell.talk("`handrail prune --damaged --yes` moves damaged runs away")
     if any(run.is_interrupted for run in runs):
         shell.talk("no process drives an interrupted run; `handrail resume RUN` resumes it")
+    if any(run.is_answered for run in runs):
+        shell.talk("no process uses the answer of an answered run; `handrail resume RUN` does")
     return None
 
 
@@ -103,7 +105,7 @@ def _run_row(run: Summary) -> tuple[str, ...]:
     took = "" if run.seconds is None else f"{'≥ ' * run.is_least}{duration(run.seconds)}"
     if run.attempt > 1 and took:
         took += f" ({run.attempt} attempts)"
-    status = "interrupted" if run.is_interrupted else "cannot be read" if run.status == "damaged" else run.status
+    status = "cannot be read" if run.status == "damaged" else run.shown_status
     words = f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
     params, reason = one_line(run.given), one_line(reason_words(run.why))
     about = (one_line(run.flow), clipped(params, WIDEST_CELL), clipped(reason, WIDEST_REASON))
@@ -120,9 +122,7 @@ def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:
 
 def run_line(run: Summary) -> str:
     """A run in one line, as the result of a command."""
-    status = f"{run.status} (process {run.driver})" if run.driver else run.status
-    if run.is_interrupted:
-        status = "interrupted"
+    status = f"{run.status} (process {run.driver})" if run.driver else run.shown_status
     return f"{run.id}  {plain(run.flow)}  {status}  {one_line(reason_words(run.why))}".rstrip()
 
 

@@ -275,7 +275,8 @@ def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
         shell.say(run_line(run.summary))
         if denied := denied_words(run.state.denied_tools()):
             shell.talk(denied)
-    questions = list(run.state.questions.values()) if run.state.status == "waiting" else []
+    is_open = run.state.status == "waiting" and not run.history.is_answered
+    questions = list(run.state.questions.values()) if is_open else []
     for question in questions:
         option = f" --question {question.id}" if len(questions) > 1 else ""
         shell.talk(f"`{question.path}` waits for an answer to {question.id}: `handrail answer {run.id}{option}`")

@@ -34,6 +34,7 @@ from handrail.project.notifications import Notifier, open_question_alerts
 from handrail.settings.routes import DEFAULT, find_preset, parse_route
 from handrail.settings.sections import Channel
 from handrail.settings.settings import GROUPS
+from handrail.settings.trust import TRUST_VARIABLE
 from handrail.source.suggestions import did_you_mean
 from handrail.source.values import same, shown, typed_value
 from handrail.view.rows.run_sections import answer_to_question, path_of_question
@@ -286,9 +287,9 @@ class Actions:
         if run.driver is not None:
             raise RefusedError(f"run `{id_}` is driven by process {run.driver}", "wait for its end, or stop it")
         self.app.trust.refuse(lambda: programs_of_run(run))
+        app = self.app.reread()
+        app.check_settings()
         if mode == "restart":
-            app = self.app.reread()
-            app.check_settings()
             flows = app.definitions.with_shipped(run.about.flow)
             refuse_restart(app.runs, flows, app.definitions.flow_of_run, run, start)
         elif run.records:
@@ -309,6 +310,7 @@ class Actions:
         if open_question is None or open_question.input != digest:
             raise LateAnswer("the question has changed since you opened it", has_changed=True)
         self.app.trust.refuse(lambda: programs_of_run(run))
+        self.app.reread().check_settings()
         try:
             answers = accept(form_params.form_from(open_question.question), values)
         except WrongAnswers as error:
@@ -355,7 +357,8 @@ class Actions:
 
     def _drive(self, id_: str, command: str, *options: str) -> None:
         argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *options]
-        start_detached(argv, self.app.env, self.app.runs.engine.log(id_))
+        trusted = {TRUST_VARIABLE: "1"} if self.app.trust.is_for_call else {}  # the surface is the call
+        start_detached(argv, {**self.app.env, **trusted}, self.app.runs.engine.log(id_))
 
 
 def _late_answer(run: LoadedRun, question: str) -> LateAnswer:

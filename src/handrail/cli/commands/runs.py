@@ -15,7 +15,7 @@ import click
 
 from handrail.app import App
 from handrail.base.dataclasses import replace
-from handrail.base.errors import DefinitionError, RefusedError, UsageError
+from handrail.base.errors import DefinitionError, HandrailError, RefusedError, UsageError
 from handrail.base.processes import start_detached
 from handrail.cli.forms import ask, can_ask, print_form, typed_answers, typed_example
 from handrail.cli.options import (
@@ -374,7 +374,10 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)
     question = question_to_answer(run_id, run.state, options["question"], options["step"])
     form, file = form_params.form_from(question.question), options["file"]
-    given = _typed_answers(form, question, options)
+    given, how = _typed_answers(form, question, options), DriveOptions(options["events"], is_answered=True)
+    if run.history.is_answered and given is None and file is None and not options["show"]:
+        shell.talk("its answer is stored already")
+        return drive(app, shell, run, "answer", how)
     if options["show"] or (file is None and given is None and not can_ask()):
         if shell.as_json:
             fields = {"question": question.id, "path": question.path, "form": question.question}
@@ -389,13 +392,21 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     need_trust(app, shell, lambda: programs_of_run(run))
     if file is not None:
         given = answers_for(read_answers(file), form, question.path, question.id, is_only=True)
-    values = ask(form) if given is None else given
-    if asyncio.run(app.runs.answer(run, question.id, values)):
-        try:
-            return drive(app, shell, run, "answer", DriveOptions(options["events"], is_answered=True))
-        except RefusedError as error:  # another command was faster
-            shell.talk(f"the answer was accepted; {error.message}")
-    return print_run(shell, app.runs.with_new_events(run), events=options["events"])
+    return _give_answer(app, shell, run, question.id, ask(form) if given is None else given, how)
+
+
+def _give_answer(
+    app: App, shell: Shell, run: LoadedRun, question: str, values: dict[str, Any], how: DriveOptions
+) -> None:
+    """Store an answer and drive the run. If nothing can drive it now, say that the answer is stored."""
+    has_no_driver = asyncio.run(app.runs.answer(run, question, values))
+    try:
+        if has_no_driver:
+            return drive(app, shell, run, "answer", how)
+    except HandrailError as error:
+        shell.talk(f"the answer is stored; {error.message}")
+        shell.talk(f"hint: {error.hint or f'`handrail resume {run.id}` uses it'}")
+    return print_run(shell, app.runs.load(run.id), events=how.events)
 
 
 def _typed_answers(form: Form, question: Question, options: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -274,7 +274,8 @@ class LoadedRun:
 
     @property
     def summary(self) -> Summary:
-        return summarize(self.id, self.about.to_text(), self.state, self.attempt, self.driver)
+        summary = summarize(self.id, self.about.to_text(), self.state, self.attempt, self.driver)
+        return summary._replace(is_answered=self.history.is_answered and summary.status == "waiting")
 
     @property
     def failed_step(self) -> StepFailed | None:

@@ -196,7 +196,8 @@ class Summary(NamedTuple):
     `started` is the time of the first event of the current attempt, `ended` that of its end; None if there is none.
     `questions` are those that a person can answer now. `glance` is where it stands (`Glance`); None if that is
     not known. `goes_on`: no process drives the run, but a program that it started is still running, or the run
-    was made a moment ago and its process is about to start.
+    was made a moment ago and its process is about to start. `is_answered`: the run waits, and its answer is stored, but
+    no process drives it.
     """
 
     id: str
@@ -216,6 +217,12 @@ class Summary(NamedTuple):
     is_least: bool = False
     glance: dict[str, Any] | None = None
     goes_on: bool = False
+    is_answered: bool = False
+
+    @property
+    def shown_status(self) -> str:
+        """The status in one word, with what is true only now."""
+        return "interrupted" if self.is_interrupted else "answered" if self.is_answered else self.status
 
     @property
     def is_interrupted(self) -> bool:
@@ -239,7 +246,8 @@ class Summary(NamedTuple):
             "attempt": self.attempt,
             "driver": self.driver,
             "interrupted": self.is_interrupted,
-            "hint": f"handrail resume {self.id}" if self.is_interrupted else None,
+            "answered": self.is_answered,
+            "hint": f"handrail resume {self.id}" if self.is_interrupted or self.is_answered else None,
             "damaged": is_damaged,
         }
 

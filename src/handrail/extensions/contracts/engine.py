@@ -139,7 +139,8 @@ class History:
     """What happened in the current attempt of a run. `offset` is its end: `Engine.events` continues there.
 
     `driver` is the id of the process that drives the run, 0 if the id is not known, None if there is no driver.
-    `state` is the `driven.runs.state.RunState` after these records, if the engine has it.
+    `state` is the `driven.runs.state.RunState` after these records, if the engine has it. `is_answered`: an answer is
+    stored, and no process drives the run, so it is not recorded yet.
     """
 
     records: list[EventRecord]
@@ -147,6 +148,7 @@ class History:
     attempt: int = 1
     driver: int | None = None
     state: Any = None
+    is_answered: bool = False
 
 
 class Publishing(Protocol):

@@ -140,8 +140,8 @@ def _place(row: Row, times: Times) -> str:
         fields = need.get("fields") or 0
         parts = f", {fields} {'field' if fields == 1 else 'fields'}" if fields and kind == "form" else ""
         return f"{title}  {kind}{parts}{count_words}"
-    if row.get("status") == "interrupted":
-        return f"interrupted at {place}: no process" if place else "interrupted: no process"
+    if (status := row.get("status")) in ("interrupted", "answered"):
+        return f"{status} at {place}: no process" if place else f"{status}: no process"
     if row.get("group") == "delayed" and delay:
         end = delay.get("until")
         return f"{delay.get('reason') or 'waits'}" + (f" until {times.date_words(end)}" if end else "")

@@ -161,6 +161,8 @@ def _place(
     end = start if run.ended is None else run.ended
     if is_left:
         return NEEDS, "interrupted", (_STOPPED, glance.get("last") or start)
+    if run.is_answered:
+        return NEEDS, "answered", (_STOPPED, need.get("since") or start)
     if run.questions or status == "waiting":
         return NEEDS, status, (_QUESTION, need.get("since") or start)
     if status in ("failed", "damaged") and not is_seen:
@@ -174,7 +176,7 @@ def _place(
 
 def _need(run: Summary, need: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The oldest open question, and how many there are."""
-    if not run.questions:
+    if not run.questions or run.is_answered:
         return None
     title = (need or {}).get("title") or run.questions[0].get("title") or ""
     details = need or {"id": run.questions[0].get("question"), "kind": "form", "since": None}
@@ -193,6 +195,9 @@ def _reason(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[s
         return {"path": None, "code": "damaged", "message": clean(message)[:LONG]}
     if is_left:
         return {"path": glance.get("path"), "code": "interrupted", "message": "no process drives this run"}
+    if run.is_answered:
+        message = "its answer is stored, but no process drives this run"
+        return {"path": glance.get("path"), "code": "answered", "message": message}
     if run.status == "running" and run.goes_on and run.started is not None:
         message = "no process drives this run, but a program that it started is still running"
         return {"path": glance.get("path"), "code": "program-running", "message": message}

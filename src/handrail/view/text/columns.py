@@ -50,6 +50,7 @@ OF_STATUS: dict[str, Sign] = {
     "ahead": PENDING,
     "none": PENDING,
     "interrupted": NOTICE,
+    "answered": NOTICE,
     "damaged": NOTICE,
 }
 """The sign of each status of a run, a session, a step or a phase."""

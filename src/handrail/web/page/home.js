@@ -21,13 +21,16 @@ const whyOf = (row) => (typeof row.why === "string" ? row.why : [nearOf(row.why?
 
 const KINDS = { form: "form", approval: "approval", rerun: "did it finish?", breach: "changed files", trust: "not trusted" };
 
+// Its work or its answer waits for a process.
+const isLeft = (row) => row.status === "interrupted" || row.status === "answered";
+
 // The sentence of a row, and what stands beside it.
 const tell = (row, now) => {
   if (row.need) {
     const more = row.need.fields && row.need.kind !== "approval" ? ` · ${plural(row.need.fields, "field")}` : "";
     return [row.need.title, [KINDS[row.need.kind] ?? row.need.kind, row.who].filter(Boolean).join(" · ") + more];
   }
-  if (row.status === "interrupted") return [`interrupted${placeOf(row) ? ` at ${placeOf(row)}` : ""}`, "no process"];
+  if (isLeft(row)) return [`${row.status}${placeOf(row) ? ` at ${placeOf(row)}` : ""}`, "no process"];
   if (row.delay) return [row.delay.reason ?? "delayed", row.delay.until ? `in ${duration(row.delay.until - now)}` : ""];
   if (row.group === "needs") return [whyOf(row) || placeOf(row), row.seen === false ? "new" : ""];
   if (isOver(row)) return [whyOf(row), row.seconds != null || row.ended ? duration(row.seconds ?? row.ended - row.started) : ""];
@@ -40,7 +43,7 @@ const Progress = ({ row }) =>
 
 const Action = ({ row }) => {
   if (row.need) return html`<a class="button" href=${needAddress(row.id, row.need.id)} aria-keyshortcuts="a">${row.need.kind === "approval" ? "Look" : "Answer"}</a>`;
-  if (row.status === "interrupted") return html`<${Buttons} run=${row.id.slice(4)} name=${row.name} about=${row.about} actions=${row.modes?.length ? row.modes : ["resume"]} />`;
+  if (isLeft(row)) return html`<${Buttons} run=${row.id.slice(4)} name=${row.name} about=${row.about} actions=${row.modes?.length ? row.modes : ["resume"]} />`;
   return html`<a class="button" href=${addressOf(row.id)}>Look</a>`;
 };
 

@@ -42,7 +42,8 @@ class RunPage extends Component {
     const { received } = this.props;
     const head = received.head;
     const isInterrupted = head.status === "running" && this.isAlone();
-    const status = isInterrupted ? "interrupted" : this.known()?.delay ? "delayed" : head.status;
+    const known = this.known();
+    const status = isInterrupted ? "interrupted" : known?.status === "answered" ? "answered" : known?.delay ? "delayed" : head.status;
     const mark = [received.epoch, received.seq, status, this.more.count].join(" ");
     if (this.made?.mark !== mark) {
       const outline = new Outline(this.with("nodes"), isInterrupted);

@@ -60,7 +60,7 @@ const limitOf = (head) => (head.limits?.usd != null ? ` of $${head.limits.usd}` 
 
 // What can be done now.
 const actionsOf = (head, status) => {
-  if (status === "interrupted") return ["stop", "resume"];
+  if (status === "interrupted" || status === "answered") return ["stop", "resume"];
   return ["running", "waiting", "delayed"].includes(head.status) ? ["stop"] : head.modes ?? [];
 };
 

@@ -3,12 +3,14 @@
 export const SIGNS = {
   needs: "?", waiting: "?", running: "●", active: "●", delayed: "~", completed: "✓", done: "✓", failed: "✗",
   damaged: "✗", stopped: "■", cancelled: "■", skipped: "·", pending: "○", ahead: "○", current: "●", interrupted: "!",
+  answered: "!",
 };
 
 export const WORDS = {
   waiting: "waits for you", running: "running", active: "active", delayed: "delayed", completed: "done", done: "done",
   failed: "failed", damaged: "cannot be read", stopped: "stopped", cancelled: "cancelled", skipped: "skipped",
   pending: "pending", ahead: "ahead", current: "here", interrupted: "interrupted",
+  answered: "answered",
 };
 
 export const duration = (seconds) => {

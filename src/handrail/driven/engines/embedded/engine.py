@@ -28,7 +28,9 @@ from handrail.driven.engines.embedded.run_folders import (
     LOCK,
     WAY_OUT,
     JournalFollower,
+    announce,
     attempt_folders,
+    has_answer,
     has_program,
     holder,
     lacks_request,
@@ -141,7 +143,9 @@ class Embedded:
         self._about = attempt, about
         records, end = read_all(os.path.join(attempt, JOURNAL), may_be_damaged=may_be_damaged)
         offset, driver = offset_at(attempt, end), self.driver(run)
-        return about, History(records=records, offset=offset, attempt=number_of(attempt), driver=driver)
+        is_answered = driver is None and has_answer(attempt)
+        number = number_of(attempt)
+        return about, History(records=records, offset=offset, attempt=number, driver=driver, is_answered=is_answered)
 
     def events(self, run: str, offset: int) -> tuple[list[EventRecord], int]:
         attempt = self.attempt(run)
@@ -261,7 +265,8 @@ class Embedded:
     ) -> bool:
         attempt = self.attempt(run)
         inbox = Inbox(attempt, self.secrets)
-        if not inbox.put(question, Letter(dict(values), by, self.site.clock(), surface)):
+        is_new = inbox.put(question, Letter(dict(values), by, self.site.clock(), surface))
+        if not is_new and not inbox.is_same(question, values):
             message = f"question `{question}` of run `{run}` already has an answer, from another command"
             raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
         try:
@@ -273,6 +278,7 @@ class Embedded:
         except RefusedError:
             inbox.clear(question)
             raise
+        announce(self._home(run))  # it is answered, also if nothing drives it
         await self._wait_for_driver(run, lambda: inbox.holds(question))
         if not inbox.holds(question) and (state := _state(attempt)).closed.get(question) != "answered":
             raise too_late_error(run, state, question)

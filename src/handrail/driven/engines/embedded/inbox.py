@@ -17,7 +17,7 @@ from handrail.base import files
 from handrail.base.digest import hex_digest
 from handrail.base.errors import StateError
 from handrail.base.files import make_private
-from handrail.driven.engines.embedded.run_folders import number_of
+from handrail.driven.engines.embedded.run_folders import INBOX, number_of
 from handrail.driven.engines.embedded.run_journal import Ledger, as_json, digest_of_text
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
@@ -27,9 +27,7 @@ from handrail.driven.runs.state import Question
 from handrail.extensions.contracts import DefaultAnswer, FormAnswer, Outside, Waiting
 from handrail.settings.folders import file_name
 from handrail.settings.secrets import Secrets
-from handrail.source.values import Unresolved
 
-FOLDER = "inbox"
 STOP = "stop"
 LOOK = "look"
 NOTICES = "notices"
@@ -61,8 +59,7 @@ class Request:
     def take(self) -> str | None:
         """The text of the request, which is removed; None if there is none."""
         try:
-            with open(self.path, encoding="utf-8", errors="replace") as file:
-                text = file.read()
+            text = files.read_regular(self.path).decode("utf-8", "replace")
             os.unlink(self.path)
         except OSError:
             return None
@@ -79,7 +76,7 @@ class Inbox:
     def __init__(self, folder: str, secrets: Secrets) -> None:
         self.run = folder
         self.secrets = secrets
-        self.folder = os.path.join(folder, FOLDER)
+        self.folder = os.path.join(folder, INBOX)
         self.stop = Request(folder, STOP)
         self.look = Request(folder, LOOK)
 
@@ -104,19 +101,39 @@ class Inbox:
             files.remove(new)
         return True
 
+    def is_same(self, question: str, values: Mapping[str, Any]) -> bool:
+        """True if these values are the stored answer to a question."""
+        try:
+            stored = json.loads(files.read_regular(self._file(question)))["values"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return bool(stored == self.secrets.for_storage(values))
+
     def holds(self, question: str) -> bool:
         return os.path.exists(self._file(question))
 
     def take(self, asked: Question) -> Letter | None:
-        """The answer to a question, or None if there is no valid one. It stays here until the journal has it."""
+        """The answer to a question, or None if there is no valid one. It stays here until the journal has it.
+
+        An invalid one is put aside, so that the question is asked again. Raises `StateError` if it cannot be read now.
+        """
+        path = self._file(asked.id)
         try:
-            with open(self._file(asked.id), "rb") as file:
-                letter = json.loads(file.read())
+            data = files.read_regular(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            message = f"the answer `{path}` cannot be read: {error.strerror}"
+            raise StateError(message, files.way_out(path, error)) from error
+        try:
+            letter = json.loads(data)
             values = self.secrets.from_storage(letter["values"])
             accepted = form.accept(form_params.form_from(asked.question), values)
             return Letter(accepted, letter.get("by"), float(letter.get("at", 0.0)), letter.get("surface"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, form.WrongAnswers):
-            self.clear(asked.id)  # invalid, so it must not be read again
+        except (ValueError, KeyError, TypeError, AttributeError, form.WrongAnswers):
+            aside = os.path.join(self.run, f"{file_name(asked.id)}.invalid")
+            os.replace(path, aside)
+            self.put_notice(f"the stored answer to {asked.id} was not valid, so it is asked again; it is now `{aside}`")
             return None
 
     def clear(self, question: str) -> None:
@@ -142,8 +159,7 @@ class Inbox:
         found: list[str] = []
         with contextlib.suppress(OSError, UnicodeDecodeError):
             for entry in sorted(os.scandir(os.path.join(self.run, NOTICES)), key=lambda entry: entry.name):
-                with open(entry.path, encoding="utf-8") as file:
-                    found.append(file.read())
+                found.append(files.read_regular(entry.path).decode())
                 os.unlink(entry.path)
         return found
 

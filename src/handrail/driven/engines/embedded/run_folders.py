@@ -140,7 +140,7 @@ def _has_names(attempt: str) -> bool:
 
 def _has_traces(attempt: str) -> bool:
     """True if an attempt of an earlier version has begun: it has files that its driver makes."""
-    return any(os.path.lexists(os.path.join(attempt, name)) for name in ("payloads", PROGRAMS, "activity", "inbox"))
+    return any(os.path.lexists(os.path.join(attempt, name)) for name in ("payloads", PROGRAMS, "activity", INBOX))
 
 
 def stored_summary(folder: str) -> dict[str, Any] | None:
@@ -240,6 +240,18 @@ def _read_about(attempt: str) -> tuple[str, dict[str, Any] | None]:
         return line[9:].decode("utf-8", "surrogatepass"), names
     except (OSError, ValueError) as error:
         raise StateError(f"`{path}` cannot be read: {error}", WAY_OUT) from error
+
+
+INBOX = "inbox"
+"""The folder of an attempt with the answers that its journal does not have yet, one file per question."""
+
+
+def has_answer(attempt: str) -> bool:
+    """True if an answer is stored that no driver has recorded yet."""
+    try:
+        return any(not name.endswith((".letter", ".new")) for name in os.listdir(os.path.join(attempt, INBOX)))
+    except OSError:
+        return False
 
 
 LOCK = "lock"

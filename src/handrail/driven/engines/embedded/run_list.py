@@ -27,6 +27,7 @@ from handrail.driven.engines.embedded.run_folders import (
     attempt_folders,
     created_at,
     created_file_time,
+    has_answer,
     has_events,
     has_program,
     holder,
@@ -52,7 +53,7 @@ PROBE_AGAIN = 1.0
 """In seconds: how often the lock of a driven run is probed, to notice that its process was killed."""
 LOOK_AT_ALL = 10.0
 """In seconds: how often all runs are looked at, even if no driver came or went."""
-_NOW = ("id", "driver", "goes_on")
+_NOW = ("id", "driver", "goes_on", "is_answered")
 """The fields of a summary that are not stored: they are true only now, or the name of the folder says them."""
 
 
@@ -78,14 +79,21 @@ def _read(folder: str, id_: str) -> Summary:
     known = _stored(folder, id_, mark)
     driver = holder(folder)
     if known is not None:
-        return known._replace(driver=driver, goes_on=_outlived(attempt, known.status, driver))
+        return _now(known, attempt, driver)
     about = read_about(attempt)
     state, scan = RunState(), read_journal(attempt)
     _take(state, scan.records, attempt)
     summary = summarize(id_, about, state, number_of(attempt), driver)._replace(created=created_at(folder))
     if driver is None and mark_of(attempt) == mark:
         _write(folder, summary, mark, scan.end)
-    return summary._replace(goes_on=_outlived(attempt, summary.status, driver))
+    return _now(summary, attempt, driver)
+
+
+def _now(summary: Summary, attempt: str, driver: int | None) -> Summary:
+    """The summary with what is true only now."""
+    is_answered = summary.status == "waiting" and driver is None and has_answer(attempt)
+    goes_on = _outlived(attempt, summary.status, driver)
+    return summary._replace(driver=driver, goes_on=goes_on, is_answered=is_answered)
 
 
 def _take(state: RunState, records: list[dict[str, Any]], attempt: str) -> None:
