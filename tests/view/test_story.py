@@ -98,8 +98,19 @@ def test_rounds_that_were_not_needed_are_one_line() -> None:
     skipped: list[Event] = []
     for n in (1, 2, 3):
         skipped += [StepSkipped(f"poll-{n}/look"), PhaseSkipped(f"poll-{n}", reason)]
-    assert story(BEGIN, *skipped)[1:] == ["· poll-1, poll-2, poll-3  skipped: their conditions do not hold"]
+    assert story(BEGIN, *skipped)[1:] == ["· poll-1 to poll-3  skipped: their conditions do not hold"]
     assert story(BEGIN, *skipped[:2])[1:] == [f"· poll-1  skipped: {reason}"]
+
+
+def test_who_watches_a_run_sees_one_line_for_rounds_that_were_not_needed() -> None:
+    told = Story(flow(FLOW), str)
+    skipped = [PhaseSkipped(f"a/b/{name}-{n}", "its condition does not hold") for n in (1, 2, 3) for name in ("x", "y")]
+    lines = [told.news(event, 1.0) for event in (*skipped, PhaseSkipped("ship", "its condition does not hold"))]
+    assert lines == [[]] * 7
+    assert told.news(RunEnded("completed", "success", None, None), 1.0) == [
+        "    · a/b/x-1 to x-3, y-1 to y-3  skipped: their conditions do not hold",
+        "· ship  skipped: its condition does not hold",
+    ]
 
 
 def test_a_question_its_answer_and_a_file_are_below_their_step() -> None:

@@ -20,9 +20,14 @@ def plain_lines(text: str) -> str:
     return "\n".join(map(plain, text.split("\n")))
 
 
+def joined_lines(text: str) -> str:
+    """The text in one line: line breaks and the spaces around them become one space. Other spaces stay."""
+    return " ".join(line for line in map(str.strip, text.splitlines()) if line)
+
+
 def one_line(text: str) -> str:
-    """The text in one line, without characters that control a terminal. Spaces inside a line stay as they are."""
-    return plain(" ".join(line for line in map(str.strip, text.splitlines()) if line))
+    """The text in one line, without characters that control a terminal."""
+    return plain(joined_lines(text))
 
 
 def counted(number: float, noun: str) -> str:

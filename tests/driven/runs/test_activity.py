@@ -12,6 +12,7 @@ from handrail.driven.engines.embedded.activity import Activity, ProgramOutput, c
 from handrail.driven.runs import run_events
 from handrail.extensions.contracts import AgentSaid
 from handrail.settings.secrets import Secrets
+from handrail.view.text.log import line_of
 
 SECRET = "s3cr3t-value-0123456789"
 SECRETS = Secrets({"DEPLOY_TOKEN": SECRET})
@@ -141,3 +142,10 @@ def test_if_it_cannot_be_written_the_run_goes_on(tmp_path: Path) -> None:
 )
 def test_a_call_of_a_tool_is_told_by_the_argument_that_says_most(given: dict[str, object], words: str) -> None:
     assert call_words("tool", given) == words
+
+
+def test_a_command_of_an_agent_keeps_its_spaces() -> None:
+    command = "grep  -n 'a   b' src\n  && make"
+    assert call_words("bash", {"command": command}) == "bash grep  -n 'a   b' src && make"
+    acted = run_events.AgentActed("a/b", "tool", call_words("bash", {"command": command}))
+    assert line_of(acted).text == "bash grep  -n 'a   b' src && make"

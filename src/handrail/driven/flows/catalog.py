@@ -210,6 +210,9 @@ def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:
                 message = f"`{os.path.basename(link)}` is a link to a folder and is not followed"
                 hint = "copy or move the folder here"
                 problems.append(file_problem("folder-link", link, message, hint, severity="warning"))
+            elif link.endswith(ENDINGS):
+                message = f"`{os.path.basename(link)}` is a folder, so it is no flow"
+                problems.append(file_problem("flow-folder", link, message, "rename the folder", severity="warning"))
         files += [os.path.join(folder, name) for name in names if name.endswith(ENDINGS)]
     return sorted(files)
 

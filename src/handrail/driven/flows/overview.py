@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 from handrail.base.dataclasses import dataclass
 from handrail.driven.artifacts.names import AGENTWEAVER, HANDRAIL
 from handrail.driven.artifacts.schemas import artifact_table
-from handrail.driven.expressions.tree import Artifact, Const, Default, Expression, Ref, as_data, in_words
-from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, Step, round_numbers, with_nested
+from handrail.driven.expressions.tree import Artifact, Const, Default, Expression, Items, Ref, as_data, in_words
+from handrail.driven.flows.plan import FlowFinder, FlowPlan, Parallelism, Phase, Step, round_numbers, with_nested
 from handrail.driven.flows.results import params_read, uses_task
 from handrail.settings.routes import DEFAULT
 from handrail.settings.trust import ProgramUse, unique_programs
-from handrail.source.plain_text import command_line
+from handrail.source.plain_text import command_line, counted
 from handrail.source.values import as_text
 
 
@@ -31,18 +31,22 @@ class PhaseBlock:
 
 @dataclass(frozen=True)
 class RepeatBlock:
-    """A repeat. Another round begins only if the condition `again` holds; None if all rounds run."""
+    """A repeat. Another round begins only if the condition `again` holds; None if all rounds run.
+
+    `words` say which rounds there are: `for each of ${params.files}, at most 10`.
+    """
 
     count: int
     again: str | None
     blocks: tuple[Block, ...]
+    words: str
 
 
 @dataclass(frozen=True)
 class ParallelBlock:
-    """Phases that run in parallel, up to `limit` of them."""
+    """Phases that run in parallel."""
 
-    limit: int
+    parallel: Parallelism
     blocks: tuple[Block, ...]
 
 
@@ -53,7 +57,7 @@ def blocks_of(plan: FlowPlan) -> tuple[Block, ...]:
     blocks: list[Block] = []
     for lane, members in itertools.groupby(plan.phases, key=lambda phase: phase.lane and phase.lane.group):
         inner = tuple(_nested_blocks(list(members), ()))
-        blocks += inner if lane is None else [ParallelBlock(plan.groups[lane].limit, inner)]
+        blocks += inner if lane is None else [ParallelBlock(plan.groups[lane], inner)]
     return tuple(blocks)
 
 
@@ -77,9 +81,21 @@ def _nested_blocks(phases: Sequence[Phase], outer: tuple[str, ...]) -> Iterator[
         numbers = list(dict.fromkeys(phase.rounds[name] for phase in group))
         first_round = [phase for phase in group if phase.rounds[name] == numbers[0]]
         later_phase = next((phase for phase in group if phase.rounds[name] != numbers[0]), None)
-        guards = later_phase.guards[len(first_round[0].guards) :] if later_phase is not None else ()
-        again = in_words(guards[0]) if guards else None
-        yield RepeatBlock(len(numbers), again, tuple(_nested_blocks(first_round, (*outer, name))))
+        guards = later_phase.guards if later_phase is not None else ()
+        again = next((one for one in guards if isinstance(one, Items) and one not in first_round[0].guards), None)
+        over, inner_names = group[0].within[len(outer)].over, (*outer, name)
+        words = f"for each of {over}, at most {len(numbers)}" if over else f"up to {counted(len(numbers), 'round')}"
+        words += f", until {_with_names(in_words(again.items[0]), first_round, inner_names)}" if again else ""
+        words += ", or the flow fails" if group[-1].bounds else ""
+        inner_blocks = tuple(_nested_blocks(first_round, inner_names))
+        yield RepeatBlock(len(numbers), in_words(again) if again else None, inner_blocks, words)
+
+
+def _with_names(text: str, phases: Sequence[Phase], names: tuple[str, ...]) -> str:
+    """A text with the names of phases as they were written, without the numbers of the first round."""
+    for phase in phases:
+        text = text.replace(f"steps.{phase.id}.", f"steps.{_name(phase, names)}.")
+    return text
 
 
 def _name(phase: Phase, outer: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from handrail.base.dataclasses import dataclass, replace
-from handrail.driven.expressions.tree import BoundedList, Comparison, Const, Expression, Items
+from handrail.driven.expressions.tree import BoundedList, Comparison, Const, Expression, Items, in_words
 from handrail.driven.flows.keys import BLOCK, GROUP, MAX_PARALLEL, MAX_ROUNDS, PARALLEL, PHASE, REPEAT
 from handrail.driven.flows.load_state import MAX_VALUES, NO_ENCLOSURE, Enclosure, LoadState, PlaceReferences
 from handrail.driven.flows.plan import Bound, Lane, Parallelism, Phase, RepeatLink, Round, Step
@@ -46,7 +46,8 @@ class Repeat:
             guards += (Comparison("less", place, Items("length", (self.over,))),)
             if self.item is not None:
                 items += ((self.item, Items("at", (self.over, place))),)
-        within = (*enclosure.within, Round(self.name, number - self.first + 1, self.last - self.first + 1))
+        over = "" if self.over is None else in_words(self.over)
+        within = (*enclosure.within, Round(self.name, number - self.first + 1, self.last - self.first + 1, over))
         inner = Enclosure(rounds, guards, items, enclosure.lane, enclosure.aliases, within)
         return in_lane(inner, self.group, number - self.first)
 

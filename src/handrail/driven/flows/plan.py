@@ -149,11 +149,15 @@ class RepeatLink:
 
 @dataclass(frozen=True)
 class Round:
-    """A round of a repeat: the name of the repeat, the number of the round from 1, and how many rounds at most."""
+    """A round of a repeat: the name of the repeat, the number of the round from 1, and how many rounds at most.
+
+    `over` is the list of a repeat over a list, in words.
+    """
 
     block: str
     number: int
     last: int
+    over: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from handrail.source.output_text import clean
+from handrail.source.plain_text import joined_lines
 
 Row = dict[str, Any]
 RowMessage = dict[str, Any]
@@ -192,11 +193,11 @@ SHORT, LONG, SUMMARY = 200, 500, 8_000
 
 
 def short_text(text: str) -> str:
-    return clean(" ".join(text.split()))[:SHORT]
+    return clean(joined_lines(text))[:SHORT]
 
 
 def long_text(text: str) -> str:
-    return clean(" ".join(text.split()))[:LONG]
+    return clean(joined_lines(text))[:LONG]
 
 
 def summary_text(text: str) -> str:

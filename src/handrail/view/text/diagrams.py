@@ -20,17 +20,14 @@ from handrail.driven.flows.plan import (
     after_words,
     child_of,
     expectation_words,
-    groups_of,
     made_file_words,
     prompt_words,
-    round_numbers,
 )
 from handrail.guided.sessions.words import allowed_tools
 from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, outline
 from handrail.source.plain_text import counted, one_line, plain
 
 _MOST = 160
-_MOST_GUARDS = 3
 _MERMAID = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"})
 
 
@@ -61,16 +58,24 @@ def _head(plan: FlowPlan) -> Iterator[str]:
 
 
 def _phases(plan: FlowPlan, find: FlowFinder | None, indent: str) -> Iterator[str]:
-    """The phases in order. Phases that run in parallel are below a line that says so."""
-    numbers = itertools.count(1)
-    for phases in groups_of(plan.phases):
-        lane, inner = phases[0].lane, indent
-        if lane is not None:
-            yield f"{indent}in parallel{_parallel_words(plan.groups[lane.group])}:"
-            inner += "  "
-        for phase in phases:
-            yield f"{inner}{next(numbers)}. {phase.id}{_round(phase)}"
-            yield from (f"{inner}   {line}" for line in _phase_lines(phase, find))
+    """The phases in order. Those of a repeat are there once, below a line that says how often they run."""
+    return _block_lines(blocks_of(plan), find, indent, itertools.count(1))
+
+
+def _block_lines(
+    blocks: Sequence[Block], find: FlowFinder | None, indent: str, numbers: Iterator[int]
+) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, PhaseBlock):
+            yield f"{indent}{next(numbers)}. {block.name}"
+            yield from (f"{indent}   {line}" for line in _phase_lines(block.phase, find))
+        else:
+            yield f"{indent}{_block_words(block)}:"
+            yield from _block_lines(block.blocks, find, f"{indent}  ", numbers)
+
+
+def _block_words(block: RepeatBlock | ParallelBlock) -> str:
+    return block.words if isinstance(block, RepeatBlock) else f"in parallel{_parallel_words(block.parallel)}"
 
 
 def _parallel_words(parallelism: Parallelism) -> str:
@@ -78,23 +83,7 @@ def _parallel_words(parallelism: Parallelism) -> str:
     return f", up to {parallelism.limit}{ending}"
 
 
-def _round(phase: Phase) -> str:
-    """`(i = 2, file = ${params.files[1]})`."""
-    about = [f"{name} = {number}" for name, number in round_numbers(phase).items()]
-    about.extend(f"{name} = {in_words(item)}" for name, item in phase.items)
-    return f" ({', '.join(about)})" if about else ""
-
-
-def _guards(phase: Phase) -> list[str]:
-    """The last guards of a phase. Each round also has the guards of all earlier rounds, so only a few are shown."""
-    guards = [in_words(guard) for guard in phase.guards[-_MOST_GUARDS:]]
-    count = len(phase.guards) - len(guards)
-    earlier = f"{counted(count, 'condition')} of earlier rounds {'holds' if count == 1 else 'hold'}"
-    return [earlier, *guards] if count else guards
-
-
 def _phase_lines(phase: Phase, find: FlowFinder | None) -> Iterator[str]:
-    yield from (f"only if: {guard}" for guard in _guards(phase))
     if phase.when is not None:
         yield f"when: {in_words(phase.when)}"
     if phase.parallel.limit > 1:
@@ -108,8 +97,6 @@ def _phase_lines(phase: Phase, find: FlowFinder | None) -> Iterator[str]:
         if child is not None:
             yield f"  runs {child.id}:"
             yield from _phases(child, None, "    ")
-    if phase.bounds:
-        yield "then: the flow fails if `until` still does not hold"
 
 
 def _step_lines(step: Step) -> Iterator[str]:
@@ -139,35 +126,33 @@ _RERUNS = {"safe": "run again", "ask": "ask a person", "never": "fail, never run
 
 
 def flow_mermaid(plan: FlowPlan) -> str:
-    """A flowchart: one box per phase with its steps inside, and a box around phases that run in parallel."""
-    lines = ["flowchart TD"]
+    """A flowchart: one box per phase with its steps inside, and a box around a repeat, and around parallel phases."""
     links: list[str] = []
-    row: list[str] = []
-    numbers = itertools.count()
-    for phases in groups_of(plan.phases):
-        lane, ids = phases[0].lane, [f"p{next(numbers)}" for _ in phases]
-        phases_by_id = list(zip(ids, phases, strict=True))
-        indent = "  " if lane is None else "    "
-        boxes = [line for id_, phase in phases_by_id for line in _box(phase, id_, indent)]
-        if lane is None:
-            lines += boxes
-            row += ids
+    lines = list(_boxes([*blocks_of(plan), None], "  ", itertools.count(), links))
+    return "\n".join(["flowchart TD", *lines, *links])
+
+
+def _boxes(blocks: Sequence[Block | None], indent: str, numbers: Iterator[int], links: list[str]) -> Iterator[str]:
+    """The boxes of blocks that run one after the other; None is the end. `links` gets the arrows between them."""
+    ids: list[str] = []
+    for block in blocks:
+        ids.append("done" if block is None else f"p{next(numbers)}")
+        if block is None:
+            yield f"{indent}done([done])"
+        elif isinstance(block, PhaseBlock):
+            yield from _box(block, ids[-1], indent)
         else:
-            lines += [
-                f'  subgraph g{lane.group}["in parallel{_parallel_words(plan.groups[lane.group])}"]',
-                *boxes,
-                "  end",
-            ]
-            pairs = itertools.pairwise(phases_by_id)
-            links += [f"  {a} --> {b}" for (a, a_phase), (b, b_phase) in pairs if a_phase.lane == b_phase.lane]
-            row.append(f"g{lane.group}")
-    links.extend(f"  {a} --> {b}" for a, b in itertools.pairwise([*row, "done"]))
-    return "\n".join([*lines, "  done([done])", *links])
+            yield f'{indent}subgraph {ids[-1]}["{_label(_block_words(block))}"]'
+            lanes = [[one] for one in block.blocks] if isinstance(block, ParallelBlock) else [block.blocks]
+            for lane in lanes:
+                yield from _boxes(lane, f"{indent}  ", numbers, links)
+            yield f"{indent}end"
+    links.extend(f"  {a} --> {b}" for a, b in itertools.pairwise(ids))
 
 
-def _box(phase: Phase, id_: str, indent: str) -> Iterator[str]:
-    conditions = [*_guards(phase), *([in_words(phase.when)] if phase.when is not None else [])]
-    title = phase.id + (f" when {' and '.join(conditions)}" if conditions else "")
+def _box(block: PhaseBlock, id_: str, indent: str) -> Iterator[str]:
+    phase = block.phase
+    title = block.name + (f" when {in_words(phase.when)}" if phase.when is not None else "")
     if not phase.steps:
         yield f'{indent}{id_}["{_label(title)}"]'
         return
@@ -283,7 +268,7 @@ def _block_box(block: Block) -> Box:
     if isinstance(block, PhaseBlock):
         return _phase_box(block)
     if isinstance(block, ParallelBlock):
-        captions = [f"in parallel, up to {block.limit}"]
+        captions = [f"in parallel, up to {block.parallel.limit}"]
     else:
         condition = [_cut(f"another round if {one_line(block.again)}")] if block.again is not None else []
         captions = [f"up to {counted(block.count, 'round')}", *condition]

@@ -16,7 +16,7 @@ from handrail.driven.runs.run_events import Event, Guided
 from handrail.driven.runs.summary import answer_words, reason_words
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.source.output_text import clean
-from handrail.source.plain_text import one_line, plain
+from handrail.source.plain_text import joined_lines, one_line, plain
 from handrail.source.values import as_text, shown
 from handrail.view.rows.run import RunTopic
 from handrail.view.rows.run_sections import act_words, guided_words, question_title
@@ -54,6 +54,7 @@ class Story:
             self.rounds[path_segment(phase.id)] = f"round {', '.join(round_names)}" if round_names else ""
         self._place = ""
         self._failures: set[str] = set()
+        self._held: list[tuple[float, str, str]] = []
 
     def lines(self, records: Sequence[EventRecord]) -> Iterator[tuple[float, str]]:
         """The lines for these events, each with its time. There is none for an event that people need not see.
@@ -84,8 +85,13 @@ class Story:
             return []
         if isinstance(event, Guided):
             return [f"{'  ' * (event.path.count('/') + 1)}{guided_sign(event)} {plain(guided_words(event))}"]
-        lines = [_line_with_path(path.rstrip("/"), text) for path, text in self._lines(event, now) if path]
-        return [line for one in lines for line in one.split("\n")]
+        new = [(now, path, text) for path, text in self._lines(event, now) if path]
+        is_end = isinstance(event, run_events.RunEnded | run_events.RunParked)
+        self._held += new
+        if not is_end and all(_is_skipped(text) for _, _, text in self._held):
+            return []  # of a row of skipped phases, one line is printed
+        lines, self._held = _join_lines(self._held), []
+        return [line for _, path, text in lines for line in _line_with_path(path.rstrip("/"), text).split("\n")]
 
     def _with_place(self, path: str, text: str) -> str:
         """The text, indented below its path. If the lines above are about another place, the whole path is shown."""
@@ -199,15 +205,30 @@ def _join_lines(lines: list[tuple[float, str, str]]) -> list[tuple[float, str, s
     for at, path, text in lines:
         last = joined[-1] if joined else (0.0, "", "")
         plural_text = text.replace(_UNMET, _ALL_UNMET)
-        is_joinable = text.endswith(KEPT) or text.startswith(f"{SKIPPED.char}  skipped")
+        parent, _, name = path.rpartition("/")
+        is_near = name and parent == last[1].rpartition("/")[0] and plural_text == last[2].replace(_UNMET, _ALL_UNMET)
         is_end = last[1:] == (path, RUNNING.char) and text[0] in (DONE.char, FAILED.char, SKIPPED.char)
         if path and is_end:
             joined[-1] = (at, path, text)
-        elif path and "/" not in path + last[1] and plural_text == last[2].replace(_UNMET, _ALL_UNMET) and is_joinable:
-            joined[-1] = (last[0], f"{last[1]}, {path}", plural_text)
+        elif is_near and (text.endswith(KEPT) or _is_skipped(text)):
+            joined[-1] = (last[0], f"{last[1]}, {name}", plural_text)
         else:
             joined.append((at, path, text))
-    return joined
+    return [(at, _folded(path), text) for at, path, text in joined]
+
+
+def _is_skipped(text: str) -> bool:
+    return text.startswith(f"{SKIPPED.char}  skipped")
+
+
+def _folded(path: str) -> str:
+    """`a/fix-2 to fix-9, last` for `a/fix-2, fix-3, ..., last`: names that differ only in their last number."""
+    stems: dict[str, list[str]] = {}
+    parent, slash, names = path.rpartition("/")
+    for name in names.split(", "):
+        stems.setdefault(name.rstrip("0123456789"), []).append(name)
+    folded = [" to ".join([row[0], row[-1]]) if len(row) > 2 else ", ".join(row) for row in stems.values()]
+    return parent + slash + ", ".join(folded)
 
 
 def _line_text(sign: str, *parts: str) -> str:
@@ -246,7 +267,7 @@ class LogLine(NamedTuple):
 def line_of(event: Event, longest: int | None = LONGEST_LOG_LINE) -> LogLine:
     """The line of an event. Every event has one."""
     kind, word, text = _LINES.get(type(event), lambda _: ("steps", "notice", ""))(event)
-    return LogLine(kind, str(getattr(event, "path", "")), word, clean(" ".join(text.split()))[:longest])
+    return LogLine(kind, str(getattr(event, "path", "")), word, clean(joined_lines(text))[:longest])
 
 
 def _answer(event: run_events.Answered) -> tuple[str, str, str]:

@@ -21,6 +21,7 @@ from handrail.driven.runs.summary import answer_words
 from handrail.extensions.contracts import AgentSaid, GuideNews, NodeError
 from handrail.settings.secrets import Secrets
 from handrail.source.output_text import LAST_LINES
+from handrail.source.plain_text import joined_lines
 from handrail.source.values import shown
 
 SHORT = 200
@@ -41,7 +42,7 @@ def call_words(name: str, inputs: Any) -> str:
     if isinstance(main, list):
         main = " ".join(map(str, main))
     if isinstance(main, str):
-        about = " ".join(main.split())
+        about = joined_lines(main)
         return name if about in name else f"{name} {about}"
     return f"{name} {json.dumps(inputs, ensure_ascii=False)}" if inputs else name
 
