@@ -190,7 +190,9 @@ STRANDINGS: dict[str, Stranding] = {
     "nothing checks the project": Stranding(
         lambda night: night.sh("git rm -q Makefile && git commit -qm no"), "check-missing", "no command was found"
     ),
-    "no agent": Stranding(_change(".handrail/settings.yaml", "agent: claude", "{}"), "agent-missing", "none is chosen"),
+    "no agent": Stranding(
+        _change(".handrail/settings.yaml", "agent: claude", "{}"), "agent-missing", "this step has no agent"
+    ),
     "the agent is not installed": Stranding(_no_program("claude"), "agent-missing", "`claude` is not on the PATH"),
     "the agent does not start": Stranding(
         lambda night: night.program("claude", "exit 3"), "agent-missing", "ended with exit code 3"
@@ -255,7 +257,7 @@ STRANDINGS: dict[str, Stranding] = {
     "wrong settings": Stranding(
         _change(".handrail/settings.yaml", "agent: claude", "agent: claude\nidleStops: many"), "settings", "idleStops"
     ),
-    "another run in the same folder": Stranding(_other_run, "project-busy", "and both would change the same files"),
+    "another run in the same folder": Stranding(_other_run, "project-busy", "and changes the same files"),
     "too small a budget": Stranding(_past_run, "budget", "1 of 1 past run", ("small", "--max-minutes", "0.00001")),
 }
 

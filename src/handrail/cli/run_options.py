@@ -16,7 +16,7 @@ from handrail.app import App
 from handrail.base.errors import UsageError
 from handrail.base.files import Unreadable, read_limited
 from handrail.cli.invocation import make_app
-from handrail.cli.options import option_group, trust_option
+from handrail.cli.options import complete_flow, option_group, trust_option
 from handrail.cli.output import Shell, echo, terminal_columns
 from handrail.cli.table import WIDEST, two_columns, wrapped
 from handrail.driven.expressions.tree import Const, in_words
@@ -108,6 +108,27 @@ worktree_options = option_group(
     click.option("--merge", "end", flag_value="merge", help="Merge the worktree into its base at the end."),
     click.option("--remove", "end", flag_value="remove", help="Remove the worktree at the end, if nothing is lost."),
 )
+start_options = option_group(
+    click.argument("name", shell_complete=complete_flow),
+    click.argument("task", nargs=-1),
+    click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow."),
+    click.option(
+        "--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML); `-` is the standard input."
+    ),
+    answers_option,
+    route_options,
+    limit_options,
+    approve_option,
+    task_options,
+    worktree_options,
+    click.option(
+        "--scope", default="", help="The scope of its artifacts, or an issue; by default the issue or the branch."
+    ),
+    click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one."),
+    click.option("--until", metavar="PHASE", help="End after this phase."),
+    trust_option,
+)
+"""What a run is started with."""
 drive_options = option_group(answers_option, route_options, limit_options, approve_option, trust_option, events_option)
 """What every command takes that drives a run which has begun."""
 

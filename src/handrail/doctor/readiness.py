@@ -8,6 +8,7 @@ step that changes something, and changes nothing itself.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,8 +18,8 @@ from handrail.app import App
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import HandrailError
 from handrail.base.processes import run
-from handrail.doctor.examination import EXAMS, Checkup, Exam, Subject, checkups_of
-from handrail.doctor.exams.agents import is_too_old
+from handrail.doctor.examination import EXAMS, Checkup, Subject, checkups_of
+from handrail.doctor.exams.agents import ALIVE, CONVERSATION, numbers
 from handrail.doctor.exams.definitions import SERVICES
 from handrail.driven.expressions.tree import as_data
 from handrail.driven.flows.catalog import FoundFlow
@@ -28,7 +29,7 @@ from handrail.driven.forms.answers import Answers, answers_for
 from handrail.driven.forms.form_params import form_from
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.request import LoadedRun, RunRequest
-from handrail.driven.runs.run_rules import own_of, refuse_missing_env, refuse_missing_params
+from handrail.driven.runs.run_rules import own_of, refuse_missing_params
 from handrail.extensions.contracts import History, NodeContext, NodeError, Work
 from handrail.guided.sessions.phase_requirements import unmet_requirement
 from handrail.guided.workflows.plan import Stop
@@ -45,12 +46,10 @@ from handrail.view.text.run import bound_warnings
 
 BY_EXAM = {
     "state": "state", "locks": "state", "disk": "disk-full", "index-lock": "git-locked", "identity": "git-identity",
-    "program": "agent-missing", "login": "auth", "installed": "unguarded", "hook": "unguarded", "headless": "unguarded",
+    "program": "agent-missing", "login": "auth", "installed": "unguarded", "hook": "unguarded",
 }  # fmt: skip
 """The code of what a check of the doctor finds."""
 _STOPPING_WARNINGS = ("index-lock", "identity", "login")
-_OF_WORKFLOWS = ("installed", "hook", "headless")
-HEADLESS = Exam("hooks", "agents:headless", "that the hook which a run brings along answers", of_agents=True)
 SECONDS = 15.0
 OWN_ACCOUNT = {"github": "user", "gitlab": "api/v4/user", "jira": "rest/api/2/myself"}
 """What says that a service accepts the login."""
@@ -64,7 +63,7 @@ _CHANGING = {"edit", "write", "bash"}
 
 
 async def find_problems(app: App, flow: FoundFlow, request: RunRequest, answers: Answers | None) -> list[Checkup]:
-    """Everything that would stop this run while nobody looks; empty if it is ready."""
+    """Everything that would stop this run while nobody looks, the code as its id; empty if it is ready."""
     look = _Look(app, flow, request, answers)
     for name in ("state", "locks", "disk", "index-lock"):
         await look.exam(name, Subject(app))
@@ -93,12 +92,12 @@ class _Look:
         self.problems.append(Checkup("error", message, fix or f"`handrail explain {code}` says what to do", id=code))
 
     @contextlib.contextmanager
-    def trying(self, code: str = "", fix: str | None = None, unless: tuple[str, ...] = ()) -> Iterator[None]:
+    def trying(self, code: str = "", fix: str | None = None) -> Iterator[None]:
         """An error inside is a problem, with this code or its own."""
         try:
             yield
         except (HandrailError, NodeError, Unresolved) as error:
-            if error.code not in unless:
+            if error.code not in _UNSURE:
                 self.not_ready(code or error.code, error.message, getattr(error, "hint", None) or fix)
 
     def is_first(self, *what: object) -> bool:
@@ -108,7 +107,7 @@ class _Look:
         return is_new
 
     async def exam(self, name: str, subject: Subject) -> None:
-        for one in await checkups_of(name, EXAMS.get(name, HEADLESS), subject):
+        for one in await checkups_of(name, EXAMS[name], subject):
             is_bad = one.status == "error" or (one.status == "warning" and name in _STOPPING_WARNINGS)
             if is_bad and not one.id.endswith(".installed") and not (name == "login" and one.command):
                 self.not_ready(BY_EXAM[name], one.message, one.cure)
@@ -120,12 +119,10 @@ class _Look:
         with self.trying():
             app.trust.refuse(lambda: app.definitions.programs_of_flow(self.flow))
         for id_ in (id_ for id_ in runs.engine.ids() if runs.engine.driver(id_) is not None):
-            with self.trying(unless=("state",)):
+            with contextlib.suppress(HandrailError):
                 if runs.load(id_).about.request.folder(app.project) == folder:
-                    message = f"run `{id_}` works in `{folder}`, and both would change the same files"
-                    self.not_ready(
-                        "project-busy", message, f"wait for it, run `handrail stop {id_}`, or add `--worktree`"
-                    )
+                    fix = f"wait for it, run `handrail stop {id_}`, or add `--worktree`"
+                    self.not_ready("project-busy", f"run `{id_}` works in `{folder}`, and changes the same files", fix)
         whole = estimate_run(runs, app.flows, self.flow, self.request).whole
         for words in bound_warnings(whole, self.request.bounds):
             self.not_ready("budget", words, "allow more, or change `limits` in your settings")
@@ -138,13 +135,9 @@ class _Look:
             history = History(records=[], offset=0)
             self.loaded = LoadedRun(id="", about=about, plans=plans, history=history, payload=lambda _: None)
             self.context: NodeContext = runs.outside(self.loaded).context
-            with self.trying("params"):
-                refuse_missing_params(self.loaded.plan, about.request, self.app.project)
-            with self.trying("agent-missing"):
-                runs.refuse_without_agent(about, plans, about.request)
             with self.trying("variable-missing"):
-                refuse_missing_env(self.loaded.plan, plans, runs.site)
                 rows = runs.preview(flows, self.flow, request)
+            refuse_missing_params(self.loaded.plan, about.request, self.app.project)
         return rows
 
     async def at_steps(self, rows: list[PreviewRow]) -> None:
@@ -155,7 +148,8 @@ class _Look:
                 fix = f"`handrail run {self.flow.id} --dry-run` shows what would happen"
                 self.not_ready("would-fail", f"`{row.path}` would fail: {row.why}", fix)
             elif step is not None and row.verdict != "skipped":
-                await self.at_step(row, step, is_certain=not f"{row.path}/".startswith(open_paths))
+                with self.trying(fix=f"correct what `{row.path}` needs, then run `handrail ready` again"):
+                    await self.at_step(row, step, is_certain=not f"{row.path}/".startswith(open_paths))
                 self.has_run |= step.declared.calls_agent or "argv" in step.params
         if self.programs:
             argv = ["/bin/sh", "-c", _FIND_MISSING, "sh", *self.programs]
@@ -164,29 +158,25 @@ class _Look:
                 self.not_ready("program-missing", message, f"install `{name}`, or put its folder on the PATH")
 
     async def at_step(self, row: PreviewRow, step: Step, *, is_certain: bool) -> None:
-        params = {name: value for name, value in row.params.items() if name not in row.unknown}
+        params, node = {name: row.params[name] for name in row.params if name not in row.unknown}, step.node
         self.at_question(row, step, params)
-        node = row.node or ""
+        self.at_program(row.params.get("argv"), f"`{row.path}`")
+        for check in (check for check in step.expect or () if check.kind == "run"):
+            self.at_program(as_data(check.params["command"]), f"`{row.path}`")
         if node == "propose":
             node, params = str(params.get("effect")), params.get("params") or {}
-        work = Work(path=row.path, node=node, params=params, prompt="", own_checks=False, timeout=SECONDS,
-                    group=step.routing_group)  # fmt: skip
-        for command in (
-            row.params.get("argv"),
-            *(as_data(one.params["command"]) for one in step.expect or () if one.kind == "run"),
-        ):
-            self.at_program(command, f"`{row.path}`")
-        with self.trying(fix=f"correct what `{row.path}` needs, then run `handrail ready` again", unless=_UNSURE):
-            if node in ("command-check", "find-check") and not row.unknown:
-                found = await self.context.registry.nodes()[node].run(work, self.context)
-                self.at_program(found.get("command"), f"`{row.path}`")
-            if step.declared.calls_agent and own_of(step) is not None:
-                await self.at_agent(work, step)
-            if node.startswith(("git-", "pr-open")) and not node.endswith("-form"):
-                await self.at_git(await open_repository(work, self.context), work, is_certain=is_certain)
-            service = next((name for name in OWN_ACCOUNT if node.startswith((f"{name}-", f"fetch-{name}-"))), None)
-            if service is not None and is_certain:
-                await self.at_service(service)
+        plain = Work(path=row.path, node=node, params=params, prompt="", own_checks=False, timeout=SECONDS)
+        work = replace(plain, group=step.routing_group)
+        if node in ("command-check", "find-check") and not row.unknown:
+            found = await self.context.registry.nodes()[node].run(work, self.context)
+            self.at_program(found.get("command"), f"`{row.path}`")
+        if step.declared.calls_agent and own_of(step) is not None:
+            await self.at_agent(work, step)
+        if node.startswith(("git-", "pr-open")) and not node.endswith("-form"):
+            await self.at_git(await open_repository(work, self.context), work, is_certain=is_certain)
+        service = next((name for name in OWN_ACCOUNT if node.startswith((f"{name}-", f"fetch-{name}-"))), None)
+        if service is not None and is_certain:
+            await self.at_service(service)
 
     def at_program(self, command: Any, by: str) -> None:
         """Remember the programs of a command: a list, or a line for a shell. A step before may make one with a path."""
@@ -194,21 +184,22 @@ class _Look:
         line = command if isinstance(command, str) else words[2] if words[1:2] == ["-c"] and len(words) > 2 else None
         names = words[:1] if line is None else [found[0] for found in commands(line) if "()" not in line]
         for name in names:
-            if name and "$" not in name and "{" not in name and not ("/" in name and self.has_run):
+            if name and not {*"${"} & {*name} and not ("/" in name and self.has_run):
                 self.programs.setdefault(name, by)
 
     def at_question(self, row: PreviewRow, step: Step, params: Mapping[str, Any]) -> None:
         """A question needs an answer in the file, a rule that says yes, or a default."""
-        asks, id_, effect = step.declared.asks, str(params.get("formId", row.node)), str(params.get("effect", row.node))
+        id_, effect = str(params.get("formId") or row.path), str(params.get("effect", row.node))
         is_moot = params.get("fields") == [] or params.get("acceptDraft") is True
         is_ruled = any(rule.fits(effect, {STEP: row.path}, ()) for rule in self.context.rules)
-        if asks is None or step.deadline is not None or is_moot or is_ruled:
+        if step.declared.asks is None or step.deadline is not None or is_moot or is_ruled:
             return
-        names = {*asks, *(str(one.get("id")) for one in params.get("fields") or ())}
-        sets = self.answers.sets if self.answers is not None else {}
-        if self.answers is None or not ({row.path, id_} & sets.keys() or names & self.answers.names(None).keys()):
+        fields = {*step.declared.asks, *(str(one.get("id")) for one in params.get("fields") or ())}
+        keys = {row.path, id_, row.node}
+        if self.answers is None or not (keys & self.answers.sets.keys() or fields & self.answers.names(None).keys()):
             fix = f"answer it in `--answers FILE` (`{id_}: {{FIELD: VALUE}}`), or give it a `deadline` and a `default`"
-            self.not_ready("unanswered", f"`{row.path}` asks a person, and nobody is there", fix)
+            if self.is_first("question", id_):
+                self.not_ready("unanswered", f"`{row.path}` asks a person, and nobody is there", fix)
         elif "fields" in params and not row.unknown:
             with self.trying("unanswered"):
                 answers_for(self.answers, form_from(params), row.path)
@@ -248,34 +239,40 @@ class _Look:
                 self.at_program(check.params.get("command"), f"the exit of phase `{stop.name}`")
         if (unmet := unmet_requirement(self.app.places, agent, stops or ())) is not None:
             self.not_ready("not-enforced", *unmet)
-        if getattr(chosen.executor, "TESTED", None) and self.is_first("agent", agent, work.params.get(name or "")):
-            await self.at_product(agent, stops, job.permissions)
+        tested = getattr(chosen.executor, "TESTED", None)
+        if tested and self.is_first("agent", agent, work.params.get(name or "")):
+            await self.at_product(agent, tested[0], stops, job.permissions)
 
-    async def at_product(self, agent: str, stops: tuple[Stop, ...] | None, permissions: str) -> None:
+    async def at_product(self, agent: str, oldest: str, stops: tuple[Stop, ...] | None, permissions: str) -> None:
         """Look at an agent's program, login, hooks and settings. `stops` are the phases that it works through."""
         subject = Subject(self.app, agent)
         version = (await subject.programs())[agent].version
-        for name in ("program",) if version is None else ("login", *(_OF_WORKFLOWS if stops is not None else ())):
+        of_login = ("login",) if sys.platform != "darwin" else ()  # there it may be in the key chain
+        of_hooks = ("installed", "hook") if stops is not None else ()
+        for name in ("program",) if version is None else (*of_login, *of_hooks):
             await self.exam(name, subject)
-        if version is not None and is_too_old(self.app.registry.executor(agent), version):
-            self.not_ready(
-                "agent-version", f"{agent} {version} is older than every version that was tested", f"update {agent}"
-            )
-        for for_project in (False, True):
-            recipe = installer_for(self.app, agent, for_project=for_project).recipe
+        if version is not None and numbers(version) < numbers(oldest):
+            message = f"{agent} {version} is older than {oldest}, the oldest version that was tested"
+            self.not_ready("agent-version", message, f"update {agent}")
+        recipes: list[Any] = [installer_for(self.app, agent, for_project=is_own).recipe for is_own in (False, True)]
+        for recipe in recipes:
             for setting in (getattr(recipe, "switched_off", None) or list)() if stops is not None else ():
                 message = f"{agent} runs no hooks, so the workflow is not enforced: {setting}"
                 self.not_ready("unguarded", message, "remove this setting from the file")
             for tool, setting in (getattr(recipe, "denied", None) or dict)().items():
-                names = {tool, *self.app.registry.host(agent).aliases(tool)}
-                if _is_needed(names, stops, permissions):
+                if _is_needed({tool, *self.app.registry.host(agent).aliases(tool)}, stops, permissions):
                     message = f"{agent} denies the tool `{tool}`, which the run needs: {setting}"
                     self.not_ready("tool-denied", message, "remove this setting from the file")
+        if stops is not None and (trial := recipes[0].trial(CONVERSATION, self.app.project)).argv[0] == "/bin/sh":
+            argv, data = [*self.app.stubs.hook, agent], trial.message.encode()  # the hook that the run brings along
+            if ALIVE not in (await run(argv, self.app.project, self.app.env, SECONDS, data)).output:
+                fix = "run `handrail doctor --only state`"
+                self.not_ready("unguarded", f"Handrail's hook for {agent} does not answer as it should", fix)
 
 
 def _is_needed(names: set[str], stops: tuple[Stop, ...] | None, permissions: str) -> bool:
     """True if a tool with these names is needed: each phase needs what it lists, or else can change files."""
     if stops is None:
         return permissions != "read" and not names.isdisjoint(_CHANGING)
-    needs = ({*_CHANGING} - {*(stop.deny or ())} if stop.allow is None else {*stop.allow} for stop in stops)
+    needs = (_CHANGING - {*(stop.deny or ())} if stop.allow is None else {*stop.allow} for stop in stops)
     return STEP_TOOL in names or any(not names.isdisjoint(need) for need in needs)

@@ -18,15 +18,7 @@ from handrail.base.dataclasses import replace
 from handrail.base.errors import DefinitionError, HandrailError, RefusedError, UsageError
 from handrail.base.processes import start_detached
 from handrail.cli.forms import ask, can_ask, print_form, typed_answers, typed_example
-from handrail.cli.options import (
-    ListGroup,
-    command,
-    complete_flow,
-    need_trust,
-    option_group,
-    run_argument,
-    trust_option,
-)
+from handrail.cli.options import ListGroup, command, need_trust, run_argument, trust_option
 from handrail.cli.output import Shell, date_and_time, painted
 from handrail.cli.results import print_table
 from handrail.cli.run_driver import DriveOptions, drive, print_run
@@ -34,20 +26,15 @@ from handrail.cli.run_options import (
     ACCEPT_PLAYBOOK,
     OPTION_OF,
     FlowCommand,
-    answers_option,
-    approve_option,
     drive_options,
     events_option,
     given_approvals,
     given_bounds,
     given_choice,
     given_params,
-    limit_options,
     params_of_task,
     part_of_request,
-    route_options,
-    task_options,
-    worktree_options,
+    start_options,
 )
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.artifacts.scope import issue_key
@@ -99,29 +86,6 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
         phrase = f"{counted(len(uncommitted), 'uncommitted change')} {'stays' if len(uncommitted) == 1 else 'stay'}"
         shell.talk(f"{phrase} in `{app.folder}`, not in the worktree: {files}")
     return tree.to_json()
-
-
-start_options = option_group(
-    click.argument("name", shell_complete=complete_flow),
-    click.argument("task", nargs=-1),
-    click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow."),
-    click.option(
-        "--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML); `-` is the standard input."
-    ),
-    answers_option,
-    route_options,
-    limit_options,
-    approve_option,
-    task_options,
-    worktree_options,
-    click.option(
-        "--scope", default="", help="The scope of its artifacts, or an issue; by default the issue or the branch."
-    ),
-    click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one."),
-    click.option("--until", metavar="PHASE", help="End after this phase."),
-    trust_option,
-)
-"""What a run is started with."""
 
 
 @click.command(cls=FlowCommand)

@@ -20,12 +20,9 @@ import handrail
 from handrail import FOR_ONE_CALL
 from handrail.agents.calls.install import FileChange, Installer, installer_for
 from handrail.app import App
-from handrail.base.dataclasses import replace
 from handrail.base.errors import HandrailError
 from handrail.base.processes import ProgramResult, Task, run_task
 from handrail.doctor.examination import AgentSubject, Checkup
-from handrail.extensions.contracts import Executor
-from handrail.extensions.contracts.agent import StubTrial
 from handrail.guided.sessions import phase_requirements
 from handrail.settings.environment import variable_of
 from handrail.settings.secrets import DEFAULT_RULES
@@ -68,12 +65,6 @@ def version_checkup(agent: str, version: str, tested: tuple[str, ...]) -> Checku
         return Checkup("warning", message, f"run `{command}` to see what this version enforces")
     position = "newer than" if numbers(version) > numbers(newest) else "between versions up to"
     return Checkup("ok", f"{version} is {position} {newest}, which was tested; `{command}` measures it")
-
-
-def is_too_old(executor: Executor, version: str) -> bool:
-    """True if a version is older than each that was tested."""
-    tested: tuple[str, ...] = getattr(executor, "TESTED", ())
-    return bool(tested) and numbers(version) < numbers(tested[0])
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -195,21 +186,7 @@ async def _check_hook(agent: AgentSubject, scope: str, installer: Installer) -> 
     if is_changed:
         message = f"not called, because its files are not as they should be: see {agent.name}.{scope}"
         return Checkup("skipped", message, id=id_)
-    return await _answer_of(agent, find_trial(CONVERSATION, agent.app.project), id_, install)
-
-
-async def headless(agent: AgentSubject) -> Checkup | None:
-    """A real call of the hook that a run brings along. An agent whose plugin keeps a process has no such hook."""
-    recipe = installer_for(agent.app, agent.name, for_project=False).recipe
-    find_trial = getattr(recipe, "trial", None)
-    trial = find_trial(CONVERSATION, agent.app.project) if find_trial is not None else None
-    if trial is None or trial.argv[0] != "/bin/sh":
-        return None
-    trial = replace(trial, argv=(*agent.app.stubs.hook, agent.name))
-    return await _answer_of(agent, trial, "headless", "handrail doctor --only state")
-
-
-async def _answer_of(agent: AgentSubject, trial: StubTrial, id_: str, install: str) -> Checkup:
+    trial = find_trial(CONVERSATION, agent.app.project)
     env = {name: value for name, value in agent.app.env.items() if name != FOR_ONE_CALL} | dict(trial.env)
     task = Task(argv=trial.argv, cwd=agent.app.project, env=env, timeout=SECONDS, stdin=trial.message.encode())
     try:

@@ -10,19 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from handrail.base.dataclasses import dataclass, replace
-from handrail.driven.forms.form import (
-    TYPES,
-    Form,
-    FormField,
-    Option,
-    Type,
-    When,
-    accept,
-    answers_summary,
-    one_of,
-    value_words,
-    wrong_with,
-)
+from handrail.driven.forms.form import TYPES, Form, FormField, Option, Type, When, one_of, value_words, wrong_with
 from handrail.source.field_checks import Later
 from handrail.source.suggestions import did_you_mean, nearest
 from handrail.source.values import Unresolved, as_text
@@ -70,19 +58,6 @@ def form_from(params: Mapping[str, Any]) -> Form:
         problems = "; ".join(problem.text for problem in part.problems)
         raise Unresolved("form", f"form `{id_}` cannot be shown: {problems}")
     return form
-
-
-def with_default(question: Mapping[str, Any], deadline: str, default: Mapping[str, Any]) -> dict[str, Any]:
-    """The question of a form, with the answer that is taken at its deadline. Raises `WrongAnswers` if it does not fit.
-
-    Its description tells both.
-    """
-    form = form_from(question)
-    values = accept(form, default)
-    answer = "; ".join(answers_summary(form, values).splitlines())
-    words = f"If nobody answers within {deadline}, this is taken: {answer}"
-    description = f"{form.description}\n\n{words}" if form.description else words
-    return {**question, "description": description, "deadline": deadline, "default": values}
 
 
 def field_problems(fields: list[Any]) -> list[FormProblem]:

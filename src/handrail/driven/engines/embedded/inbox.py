@@ -219,12 +219,18 @@ class RunQuestions:
         return _form_answer(letter.values, letter.at, letter.by)
 
     def _with_default(self, path: str, question: dict[str, Any], fallback: Mapping[str, Any]) -> dict[str, Any]:
+        """The question with the answer that is taken at its deadline. Its description tells both."""
+        asked = form_params.form_from(question)
         try:
-            return form_params.with_default(question, fallback["deadline"], fallback["default"])
+            values = form.accept(asked, fallback["default"])
         except form.WrongAnswers as error:
             text = f"the `default` of the question does not fit, so it stays open after its deadline: {error}"
             self.ledger.note(run_events.Noticed(path, text))
             return question
+        answer = "; ".join(form.answers_summary(asked, values).splitlines())
+        words = f"If nobody answers within {fallback['deadline']}, this is taken: {answer}"
+        description = "\n\n".join(filter(None, (asked.description, words)))
+        return {**question, "description": description, "deadline": fallback["deadline"], "default": values}
 
 
 def _form_answer(values: dict[str, Any], at: float, by: str | None) -> FormAnswer:
