@@ -57,6 +57,19 @@ def no_link(agent: str, conversation: str) -> str:
     return f'[ -n "$state" ] && {_is_absent(link)}' + _readable(agent)
 
 
+def exit_if_free(agent: str, conversation: str) -> str:
+    """Lines that end the stub of a gate if the conversation surely has no workflow.
+
+    The variable of the environment decides alone only if no conversation has a workflow. Otherwise the message has to
+    begin with the same id: in another case, the hook finds out more.
+    """
+    begin = f"""'{{"session_id":"'"{conversation}"'"'*"""
+    return (
+        f"if {no_link(agent, conversation)}; then\n    {no_links(agent)} && exit 0\n"
+        f"    input=$(cat)\n    case $input in {begin}) exit 0 ;; esac\n    exec <<HANDRAIL\n$input\nHANDRAIL\nfi\n"
+    )
+
+
 def no_links(agent: str) -> str:
     """A condition: there surely is no link for any conversation of this agent, which sets no variable with its id."""
     absent = _is_absent('"$link"')

@@ -43,7 +43,7 @@ class Installed:
 
     def run(self, command: str, event: str, **more: Any) -> dict[str, Any]:
         message = {"session_id": "C", "cwd": str(self.project.folder), "hook_event_name": event, **more}
-        env = {**self.env, "CLAUDE_CODE_SESSION_ID": "C", "CLAUDE_PLUGIN_ROOT": str(self.bin.parent)}
+        env = {"CLAUDE_CODE_SESSION_ID": "C", **self.env, "CLAUDE_PLUGIN_ROOT": str(self.bin.parent)}
         argv = [*self.prefix, "/bin/sh", "-c", command]
         ended = subprocess.run(
             argv, input=json.dumps(message), env=env, capture_output=True, text=True, timeout=60, check=True
@@ -76,6 +76,26 @@ def test_the_gate_denies_what_the_phase_denies(project: Project, for_project: bo
     assert host.reason() is None
     host.begin()
     assert "not allowed in the phase Look" in (host.reason() or "")
+
+
+def test_a_message_of_a_conversation_with_a_workflow_is_gated_whatever_the_environment_names(project: Project) -> None:
+    host = Installed(project)
+    host.begin()
+    host.env["CLAUDE_CODE_SESSION_ID"] = "D"
+    assert "CLAUDE_CODE_SESSION_ID names D" in (host.reason() or "")
+    host.env["CLAUDE_CODE_SESSION_ID"] = "C"
+    assert "not allowed in the phase Look" in (host.reason() or "")
+
+
+def test_another_conversation_needs_no_python_while_one_has_a_workflow(project: Project) -> None:
+    host = Installed(project)
+    host.begin()
+    replace_hook(host.bin / "gate", "exit 1")
+    message = '{"session_id":"D","hook_event_name":"PreToolUse","tool_name":"Edit","tool_input":{}}'
+    env = {**host.env, "CLAUDE_CODE_SESSION_ID": "D", "CLAUDE_PLUGIN_ROOT": str(host.bin.parent)}
+    argv = ["/bin/sh", "-c", host.command("PreToolUse")]
+    ended = subprocess.run(argv, input=message, env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert (ended.stdout, ended.stderr) == ("", "")
 
 
 def test_a_conversation_that_still_has_the_hooks_of_0_1_0_is_gated_by_new_stubs(project: Project) -> None:

@@ -123,7 +123,7 @@ def tool_verdict(
 
         from handrail.guided.sessions.denials import add_denial
 
-        add_denial(ref.folder, answer, request, env, time.time())
+        add_denial(ref.folder, answer, request["call"], env, time.time(), is_work=is_work(request))
     return answer
 
 

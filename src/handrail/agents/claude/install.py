@@ -102,7 +102,7 @@ def gate_stub(stubs: Stubs) -> str:
     return (
         f"{recipes.state(stubs)}"
         "# Handrail's gate for Claude Code. A conversation without a link has no workflow: print nothing.\n"
-        f"{_defer_to_user_stub('gate', stubs)}{_NO_LINK} && exit 0\n"
+        f"{_defer_to_user_stub('gate', stubs)}{recipes.exit_if_free(AGENT, '${CLAUDE_CODE_SESSION_ID-}')}"
         f"said=$({recipes.hook(stubs, AGENT)}) || said=\n"
         "case $said in\n"
         "    '{}') ;;\n"

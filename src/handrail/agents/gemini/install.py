@@ -95,10 +95,12 @@ def gate_stub(stubs: Stubs) -> str:
     With `always` it runs also without a workflow, before a call of `workflow_step`: the hook says who calls.
     """
     denial = {"decision": "deny", "reason": recipes.failed(AGENT)}
+    free = f"{_no_link(stubs)} && exit 0\n" if stubs.conversation else recipes.exit_if_free(AGENT, _SESSION)
     return (
         f"{recipes.state(stubs)}"
         "# Handrail's gate for Gemini CLI. A conversation without a link has no workflow: print nothing.\n"
-        f'{_defer_to_user_stub("gate", stubs)}[ "${{1-}}" = always ] || {{ {_no_link(stubs)} && exit 0; }}\n'
+        f"{_defer_to_user_stub('gate', stubs)}"
+        f'[ "${{1-}}" = always ] || {{\n{free}}}\n'
         f"{recipes.ask(stubs, AGENT)}"
         "case $said in\n"
         "    '{}') ;;\n"

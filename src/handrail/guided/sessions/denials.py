@@ -11,7 +11,6 @@ import os
 
 from handrail.base import files, jsonlite
 from handrail.base.record import Record
-from handrail.guided.sessions.gate import is_work
 from handrail.guided.sessions.hook_files import WORKED, append, mark_text
 from handrail.source.plain_text import counted
 
@@ -19,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from handrail.extensions.contracts.messages import ToolCall, Verdict
+    from handrail.extensions.contracts.messages import CallArguments, Verdict
     from handrail.guided.sessions.machine import State
 
 TRAIL_FILE = "trail"
@@ -51,9 +50,10 @@ class Trail(Record):
     end: int
 
 
-def add_denial(folder: str, verdict: Verdict, request: ToolCall, env: Mapping[str, str], at: float) -> None:
+def add_denial(
+    folder: str, verdict: Verdict, call: CallArguments, env: Mapping[str, str], at: float, *, is_work: bool
+) -> None:
     """Append a denied call. Values of the environment and whatever controls a screen are taken out first."""
-    call = request["call"]
     secrets = [value for value in env.values() if len(value) >= SHORTEST and not value.startswith("/")]
 
     def clean(text: str | None, most: int) -> str:
@@ -64,7 +64,7 @@ def add_denial(folder: str, verdict: Verdict, request: ToolCall, env: Mapping[st
 
     action = call["runs"] or " ".join(call["writes"] or call["reads"])
     line = {"t": at, "tool": clean(verdict["tool"], 80), "rule": verdict["rule"]}
-    line |= {"reason": clean(verdict["reason"], REASON), "excerpt": clean(action, EXCERPT), "work": is_work(request)}
+    line |= {"reason": clean(verdict["reason"], REASON), "excerpt": clean(action, EXCERPT), "work": is_work}
     path = os.path.join(folder, TRAIL_FILE)
     try:
         append(path, jsonlite.dumps(line).encode("utf-8", "replace") + b"\n")
