@@ -38,6 +38,17 @@ _CHECK = {
     "tree": "the state of the files that it looked at",
     "stale": "true if the files changed since",
 }
+_NEED = {
+    "of": "the topic that asks",
+    "path": "the step that asks",
+    "kind": "`form`, `approval` or `rerun`",
+    "digest": "an answer must name it, so that it is for this question",
+    "title": "the question",
+    "since": "when it was asked",
+    "form": "its fields",
+    "action": "of an approval: what is approved",
+    "answered": "by whom, when, and how",
+}
 TOPICS: Mapping[str, Mapping[str, Fields]] = {
     "home": {
         "head": {
@@ -184,17 +195,7 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "to": "when the agent left it",
             "note": "what happened in it last: a summary, or what kept the agent from leaving",
         },
-        "needs": {
-            "of": "the topic that asks",
-            "path": "the step that asks",
-            "kind": "`form`, `approval` or `rerun`",
-            "digest": "an answer must name it, so that it is for this question",
-            "title": "the question",
-            "since": "when it was asked",
-            "form": "its fields",
-            "action": "of an approval: what is approved",
-            "answered": "by whom, when, and how",
-        },
+        "needs": _NEED,
         "artifacts": {
             "name": "its name",
             "path": "where it is in the project",
@@ -231,14 +232,17 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "refused": "the checks that refused the last `next`",
             "started": "when it began",
             "ended": "when it ended",
-            "cancelPending": "true if a cancel waits for a person",
+            "cancelPending": "true if a cancel waits for a confirmation, or for a person's answer",
+            "question": "what the agent asks a person, if it does",
+            "reason": "why it asks, or why the workflow was cancelled",
+            "endedBy": "who cancelled it",
         },
         "stops": {
             "order": "its place",
             "levels": "the workflows that it is in: name, place, and how many there are",
             "name": "the phase",
             "emoji": "its emoji",
-            "state": "`done`, `current` or `ahead`",
+            "state": "`done`, `current`, `ahead`, or `skipped` by a person's move",
             "visits": "how often it was entered",
             "entered": "when it was entered last",
             "left": "when it was left last",
@@ -251,10 +255,12 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
         "moves": {
             "from": "the place before",
             "to": "the place after",
-            "how": "`start`, `next`, `loop`, `reload`, `cancel` or `done`",
+            "how": "`start`, `next`, `loop`, `goto`, `reload`, `cancel` or `done`",
+            "by": "who did it, in words",
             "at": "when",
-            "summary": "what the agent said",
+            "summary": "what the agent said, or the reason",
         },
+        "needs": _NEED,
         "denials": {
             "tool": "the tool",
             "rule": "what denied it",

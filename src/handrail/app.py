@@ -329,6 +329,7 @@ class App:
             idle_stops, reminders = self.settings.idle_stops, self.settings.reminders
             failures = self.settings.same_failures
             opening = opening._replace(idle_stops=idle_stops, reminders=reminders, same_failures=failures)
+            opening = opening._replace(cancel=self.settings.cancel)
         return self.sessions.start(plan, opening)
 
     async def next(self, leaving: Leaving, summary: str, on_check: OnCheck | None = None) -> SessionReport:

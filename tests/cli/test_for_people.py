@@ -81,7 +81,7 @@ def test_a_cancel_that_is_not_confirmed_says_how_to_confirm_it(walked: Project) 
     said = walked.run("cancel")
     assert said.code == 4
     assert "`handrail cancel --yes`" in said.out
-    assert walked.run("cancel").out.startswith("■ Tiny was cancelled in the phase One.\n")
+    assert walked.run("cancel").out.startswith("■ Tiny was cancelled by a script in the phase One.\n")
 
 
 def test_a_command_given_as_a_list_is_shown_as_it_is_typed_in_a_shell(project: Project) -> None:

@@ -81,6 +81,74 @@ def test_an_agent_without_progress_fails_the_run_with_a_reason(nested: Project) 
     assert "Plan" in data["error"]
 
 
+BLOCKED = """\
+prompts:
+- match: Begin tea.
+  play:
+  - {step: blocked, summary: there is no key}
+  - stop: true
+- match: in the drawer
+  play:
+  - {step: next, summary: planned}
+  - {step: next, summary: judged}
+  - {step: next, summary: shipped}
+"""
+
+
+def test_a_blocked_agent_lets_its_run_wait_for_a_person_and_goes_on_with_the_answer(nested: Project) -> None:
+    nested.write("script.yaml", BLOCKED)
+    nested.write("report.txt", "fine")
+    waiting = nested.json("run", "release", "tea", "--agent", "scripted", code=4)
+    assert waiting["status"] == "waiting"
+    (asked,) = nested.json("runs")["runs"][0]["waitingFor"]
+    assert asked["title"] == "What should the agent do?"
+    nested.write("answer.yaml", "answer: in the drawer\n")
+    assert nested.json("answer", waiting["run"], "--file", "answer.yaml")["status"] == "completed"
+    said = nested.run("log", waiting["run"]).out
+    assert "cannot go on in Plan: there is no key" in said
+    assert len(nested.json("sessions")["sessions"]) == 1
+
+
+@pytest.mark.whole
+def test_each_question_of_an_agent_is_asked(nested: Project) -> None:
+    again = "- match: in the drawer\n  play:\n  - {step: blocked, summary: it does not fit}\n"
+    nested.write("script.yaml", BLOCKED.replace("- match: in the drawer", f"{again}- match: the other one", 1))
+    nested.write("report.txt", "fine")
+    run = nested.json("run", "release", "tea", "--agent", "scripted", code=4)["run"]
+    for answer, status in (("in the drawer", "waiting"), ("the other one", "completed")):
+        nested.write("answer.yaml", f"answer: {answer}\n")
+        assert nested.json("answer", run, "--file", "answer.yaml")["status"] == status
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("answer", "status"), [("cancel: true\nnote: enough", "failed"), ("note: try", "completed")])
+def test_the_agent_of_a_run_asks_a_person_to_cancel(nested: Project, answer: str, status: str) -> None:
+    nested.write(
+        "script.yaml",
+        BLOCKED.replace("{step: blocked, summary: there is no key}", "step: cancel").replace(
+            "in the drawer", "A person does not cancel the workflow"
+        ),
+    )
+    nested.write("report.txt", "fine")
+    run = nested.json("run", "release", "tea", "--agent", "scripted", code=4)["run"]
+    assert nested.json("sessions")["sessions"][0]["status"] == "active"
+    nested.write("answer.yaml", f"{answer}\n")
+    ended = nested.json("answer", run, "--file", "answer.yaml")
+    assert ended["status"] == status
+    if status == "failed":
+        assert "Release was cancelled by a script in the phase Plan: enough" in ended["error"]
+
+
+@pytest.mark.whole
+def test_the_session_of_a_run_is_answered_through_the_run(nested: Project) -> None:
+    nested.write("script.yaml", BLOCKED)
+    run = nested.json("run", "release", "tea", "--agent", "scripted", code=4)["run"]
+    session = nested.json("sessions")["sessions"][0]["session"]
+    said = nested.run("unblock", "--note", "x", "--session", session)
+    assert said.code == 1
+    assert f"`handrail answer {run}`" in said.err
+
+
 @pytest.mark.whole
 def test_after_a_kill_of_handrail_the_workflow_continues_at_the_same_phase(nested: Project) -> None:
     nested.write(

@@ -180,7 +180,7 @@ def test_the_page_ends_the_server_only_where_that_is_possible(page: TestClient) 
     assert "where it was started" in answer.json()["error"]["hint"]
 
 
-@pytest.mark.parametrize("of", ["", "home", "run:", "session:s-1"])
+@pytest.mark.parametrize("of", ["", "home", "run:"])
 def test_an_answer_names_the_run_that_asks(page: TestClient, of: str) -> None:
     answer = page.post("/api/needs/q1", json={"of": of, "digest": "0", "values": {}})
     assert answer.status_code == 400

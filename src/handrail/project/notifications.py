@@ -1,4 +1,4 @@
-"""Tells a person once that a run needs them or has ended: by bell, desktop, program, webhook or phone.
+"""Tells a person once that a run or session needs them, or that a run has ended: by bell, program, webhook or phone.
 
 The first process marks an alert as told, beside the question. A channel that it cannot use is left to another process.
 What cannot be sent becomes a notice of the run, and never fails it. An alert never has what an agent or a program
@@ -26,8 +26,11 @@ from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED, RERUN
 from handrail.driven.runs.summary import given_in
 from handrail.extensions.contracts import NodeError
+from handrail.guided.sessions.store import SessionReport
+from handrail.settings.folders import UserFolders, has_settings
 from handrail.settings.secrets import SecretRules, without_secrets
 from handrail.settings.sections import Channel
+from handrail.settings.settings import read_settings
 from handrail.source.output_text import clean
 from handrail.source.plain_text import counted
 from handrail.steps.services.addresses import host_of
@@ -41,13 +44,17 @@ _END_WORDS = {"completed": "is done", "stopped": "stopped", "failed": "failed", 
 
 @dataclass(frozen=True)
 class Alert:
-    """`key` says what it is about: of all alerts of a run with the same key, one is sent per channel."""
+    """`key` says what it is about: of all alerts of a run with the same key, one is sent per channel.
+
+    An alert of a guided session has no `run`.
+    """
 
     run: str
     key: str
     kind: Literal["need", "end"]
     name: str
     words: str
+    session: str = ""
 
     @property
     def text(self) -> str:
@@ -56,7 +63,8 @@ class Alert:
         return _shorten(f"{name}: {self.words}", MAX_TEXT)
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "run": self.run, "name": self.name, "text": self.text}
+        about = {"session": self.session} if self.session else {"run": self.run}
+        return {"kind": self.kind, **about, "name": self.name, "text": self.text}
 
 
 def question_alert(run: str, name: str, question: str, path: str, form: Mapping[str, Any]) -> Alert:
@@ -130,7 +138,7 @@ async def send_alert(channel: Channel, alert: Alert, env: Mapping[str, str], rul
 async def _run_program(argv: list[str], stdin: bytes | None, alert: Alert, env: Mapping[str, str]) -> None:
     """Run a program. It is not a person: `HANDRAIL_RUN` keeps it from answering in place of one."""
     words = [word.encode("utf-8", "replace").decode().replace("\0", "") for word in argv]
-    home, own = env.get("HOME", ""), {**env, "HANDRAIL_RUN": alert.run}
+    home, own = env.get("HOME", ""), {**env, "HANDRAIL_RUN": alert.run or alert.session}
     cwd = home if os.path.isdir(home) else "/"
     try:
         result = await run_task(Task(argv=words, cwd=cwd, env=own, timeout=SEND_SECONDS, stdin=stdin))
@@ -203,6 +211,29 @@ class Notifier:
         except NotSent as error:
             with contextlib.suppress(HandrailError, LookupError, OSError):
                 await self.runs.engine.notice(alert.run, f"`notify` could not tell you: {error}")
+
+
+def tell_of_session(project: str, env: Mapping[str, str], report: SessionReport) -> None:
+    """Tell a person that a session of theirs asks something. What cannot be sent is left out: the surfaces show it.
+
+    A session of a run is left out, because the run asks.
+    """
+    places = UserFolders(env)
+    if report.run is not None or report.plan is None or not has_settings(places, project):
+        return
+    settings, _ = read_settings(places.config, project)
+    is_cancel = report.state.asks_to_cancel
+    words = "the agent asks to cancel the workflow" if is_cancel else "the agent is blocked and asks you"
+    name = clean_line(f"{report.plan.name} {report.state.task}")
+    alert = Alert("", f"need.{report.state.exchanges}", "need", name, words, report.session)
+    can_use = {"bell": False, "desktop": program_of_desktop(env) is not None}
+    channels = [one for one in settings.notify or () if can_use.get(one.kind, True)]
+    rules = SecretRules(settings.secrets, settings.not_secret)
+
+    async def send_all() -> None:
+        await asyncio.gather(*(send_alert(one, alert, env, rules) for one in channels), return_exceptions=True)
+
+    asyncio.run(send_all())
 
 
 class OpenQuestions:

@@ -238,6 +238,16 @@ WORKTREE_SHAPE = shape(
         examples=("~/worktrees",),
     ),
 )
+CANCEL_FIELD = Field(
+    "cancel",
+    ("text",),
+    "who may cancel a workflow. `agent`: the agent may, by two calls in a row. `ask`, the default: the agent asks, and "
+    "the workflow stays active until a person says yes. `person`: only a person may. If settings and workflow say it, "
+    "the strictest holds",
+    choices=("agent", "ask", "person"),
+    explained=("the agent may cancel by two calls in a row", "the agent asks a person", "only a person may cancel"),
+    examples=("person",),
+)
 WORKTREE_FIELD = Field(
     "worktree",
     ("mapping",),

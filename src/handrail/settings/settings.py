@@ -19,10 +19,8 @@ from handrail.base.errors import DefinitionError
 from handrail.settings.environment import LOGINS
 from handrail.settings.routes import DEFAULT
 from handrail.settings.sections import ACP_FIELD as ACP
-from handrail.settings.sections import NOTIFY_FIELD as NOTIFY
-from handrail.settings.sections import PRUNE_SHAPE as PRUNE
-from handrail.settings.sections import WORKTREE_FIELD as WORKTREE
 from handrail.settings.sections import (
+    CANCEL_FIELD,
     AcpAgent,
     ApprovalRule,
     Channel,
@@ -37,6 +35,9 @@ from handrail.settings.sections import (
     read_worktree,
     rules_schema,
 )
+from handrail.settings.sections import NOTIFY_FIELD as NOTIFY
+from handrail.settings.sections import PRUNE_SHAPE as PRUNE
+from handrail.settings.sections import WORKTREE_FIELD as WORKTREE
 from handrail.source.definition_files import Root, UnopenedFile, decode
 from handrail.source.diagnostics import Diagnostic, file_problem
 from handrail.source.fields import NOT_BLANK, Field, MappingReader, found, json_schema, limits, quoted, shape
@@ -109,6 +110,7 @@ SETTINGS = shape(
         most=100,
         schema={"type": "integer", "minimum": 0, "maximum": 100, "not": {"const": 1}},
     ),
+    CANCEL_FIELD,
     Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`", schema=_ROUTE),
     ACP,
     Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
@@ -234,6 +236,7 @@ class Settings:
     limit_places: dict[str, str] = field(default_factory=dict)
     check: tuple[str, ...] = ()
     notify: tuple[Channel, ...] | None = None
+    cancel: str = ""
 
 
 Agents = Collection[str] | None
@@ -317,6 +320,7 @@ def _changes(
         "idle_stops": _read_count(reader, "idleStops", before.idle_stops),
         "reminders": _read_count(reader, "reminders", before.reminders),
         "same_failures": _read_same_failures(reader, before.same_failures),
+        "cancel": max(before.cancel, reader.text("cancel") or ""),  # the strictest; the order is that of the alphabet
         "routes": {
             **before.routes,
             **_read_routes(reader, default, agents),

@@ -36,6 +36,13 @@ def counted(number: float, noun: str) -> str:
     return f"{text} {noun}{'' if number == 1 else 's'}"
 
 
+def caller_words(by: str | None) -> str:
+    """Who did something, as journals record it: `a person`, `a script`, `the agent NAME`, `run r-1`; may be empty."""
+    kind, _, name = (by or "").partition(":")
+    words = {"person": "a person", "script": "a script", "agent": f"the agent {name}", "run": f"run {name}"}
+    return words.get(kind, "")
+
+
 def some(names: list[str] | tuple[str, ...], most: int = 8) -> str:
     """The first of these names in one line. `…` says that there are more."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -275,7 +275,11 @@ def _ask(top: HandrailApp, topic: str, need: Row) -> None:
     follower = top.run_worker(feed.run(top.hub, top.project.clock))
 
     async def send(values: Any) -> None:
-        await top.actions.answer(id_, str(need["id"]), str(need["digest"]), values)
+        given = id_, str(need["id"]), str(need["digest"]), values
+        if topic.startswith("session:"):
+            await asyncio.to_thread(top.actions.answer_session, *given)
+        else:
+            await top.actions.answer(*given)
         top.tell(f"{name}: answered")
 
     def take_answer(values: Any) -> None:

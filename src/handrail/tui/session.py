@@ -17,6 +17,7 @@ from handrail.tui.lines.words import Piece, TextLine, line, wrapped
 from handrail.tui.reader import LogScreen, ReaderScreen
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.session import text_of_phase
+from handrail.view.rows.home import OPEN
 
 PHASES, CHECKS, MOVES, DENIED, CONTEXT, LOG = range(1, 7)
 
@@ -52,7 +53,7 @@ class SessionScreen(Views):
         main.show(list(self._lines(self.view, main.room(width))), is_held=is_held)
         if not self._has_opened and self.section("stops"):
             self._has_opened = True
-            if self.head.get("status") != "active":
+            if self.head.get("status") not in OPEN:
                 mark_opened(self.top, self.topic, is_seen=True)
             main.select(next((str(row["id"]) for row in self.section("stops") if row.get("state") == "current"), None))
         if self.has_class("-wide"):
@@ -94,7 +95,7 @@ class SessionScreen(Views):
         if action == "open":
             return self.view == PHASES
         if action in ("cancel_workflow", "reload"):
-            return self.head.get("status") == "active"
+            return self.head.get("status") in OPEN
         return super().is_usable(action)
 
     @property

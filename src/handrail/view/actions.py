@@ -30,6 +30,7 @@ from handrail.driven.runs.run_rules import programs_of_run, refuse_phases, refus
 from handrail.driven.runs.runs import ChangedError, refuse_changed
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.store import SessionReport
+from handrail.guided.sessions.words import question_form
 from handrail.project.notifications import Notifier, open_question_alerts
 from handrail.settings.routes import DEFAULT, find_preset, parse_route
 from handrail.settings.sections import Channel
@@ -331,6 +332,19 @@ class Actions:
             raise _late_answer(run, question) from error
         if has_no_driver:
             self._drive(id_, "resume", "--answered")
+
+    def answer_session(self, id_: str, question: str, digest: str, values: Mapping[str, object]) -> None:
+        """Give the answer to what a session asks. It counts only if it still asks that."""
+        self.refuse("answer", session=id_)
+        state = self.app.sessions.status(id_).state
+        form = question_form(state)
+        if form is None or (form["formId"], state.task_id) != (question, digest):
+            raise LateAnswer("the session does not ask this any more", has_changed=True)
+        try:
+            answers = accept(form_params.form_from(form), values)
+        except WrongAnswers as error:
+            raise WrongFields(error.problems) from error
+        _refuse_if(self.app.sessions.answer_form(id_, answers))
 
     async def stop(self, id_: str) -> None:
         """Stop a run and everything that it started."""

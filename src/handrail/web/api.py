@@ -127,7 +127,11 @@ class Api:
         if not isinstance(topic, str) or not isinstance(digest, str) or not isinstance(values, dict):
             raise UsageError("an answer needs `of`, `digest` and `values`")
         question = request.path_params["id"]
-        await self.actions.answer(_run_of(topic), question, digest, values)
+        if topic.startswith("session:"):
+            session = topic.partition(":")[2]
+            await asyncio.to_thread(self.actions.answer_session, session, question, digest, values)
+        else:
+            await self.actions.answer(_run_of(topic), question, digest, values)
         return {"accepted": question}
 
     def session(self, action: Callable[[str], None], request: Request, _: Body) -> Any:

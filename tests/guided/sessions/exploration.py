@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from handrail.guided.sessions.decisions import decide
 from handrail.guided.sessions.machine import (
     AgentStopped,
+    Answer,
+    Block,
     Cancel,
     CheckResult,
     Command,
     CommandRefused,
     Decision,
     Event,
+    GoTo,
     Loop,
     Next,
     Reload,
@@ -26,7 +30,6 @@ from handrail.guided.sessions.machine import (
     State,
     Tell,
     Told,
-    decide,
     fold,
 )
 from handrail.guided.workflows.plan import Plan
@@ -75,6 +78,10 @@ def commands(plans: Plans) -> list[Command]:
         Loop(),
         Cancel(),
         Cancel(confirmed=True, reason="enough"),
+        Cancel(by_agent=True),
+        Block("no key"),
+        Answer("it is in the drawer"),
+        GoTo(0, "once more"),
         AgentStopped(),
         AgentStopped(progress=True),
         AgentStopped(aborted=True),
@@ -104,8 +111,9 @@ def _just_asked(seen: Seen, command: Command) -> bool:
     """True if one more `cancel` would be the second in a row. `AgentStopped` and `Tell` do not interrupt the row."""
     if isinstance(command, AgentStopped | Tell):
         return seen.just_asked
-    is_question = isinstance(command, Cancel) and not command.confirmed
-    return is_question and not seen.just_asked and seen.state.status == "active"
+    is_question = isinstance(command, Cancel) and not command.confirmed and not command.by_agent
+    is_sure = seen.just_asked or seen.state.asks_to_cancel
+    return is_question and not is_sure and seen.state.is_active
 
 
 def explore(plans: Plans, depth: int = DEPTH) -> Iterator[Step]:
@@ -118,7 +126,11 @@ def explore(plans: Plans, depth: int = DEPTH) -> Iterator[Step]:
             for command in commands(plans):
                 step = take(plans, seen, command)
                 yield step
-                key = (step.after.state, step.after.just_asked, step.after.times_told)
+                key = (
+                    step.after.state._replace(exchanges=0, note="", reason=""),
+                    step.after.just_asked,
+                    step.after.times_told,
+                )
                 if key not in known:
                     known.add(key)
                     reached.append(step.after)

@@ -11,6 +11,7 @@ from guided.sessions.stories import open_session
 from handrail.base.journal import JournalDamaged, append
 from handrail.base.jsonlite import encode_line
 from handrail.guided.sessions import machine, words
+from handrail.guided.sessions.decisions import decide
 from handrail.guided.sessions.machine import (
     SUMMARY_LENGTH,
     AgentStopped,
@@ -66,12 +67,12 @@ def test_an_agent_that_works_a_little_and_stops_is_sent_on_a_limited_number_of_t
     chosen, state = two_phases(), State("active", reminder_limit=5)
     ends: list[object] = []
     for _ in range(6):
-        (event,) = machine.decide(chosen, state, AgentStopped(progress=True)).events
+        (event,) = decide(chosen, state, AgentStopped(progress=True)).events
         ends.append(event)
         state = machine.apply(state, event)
     assert [type(event) for event in ends] == [SentOn] * 5 + [LetGo]
     assert ends[-1] == LetGo(0, "it is still in the same phase after 5 reminders")
-    assert isinstance(machine.decide(chosen, state, AgentStopped(progress=True)).events[0], SentOn)
+    assert isinstance(decide(chosen, state, AgentStopped(progress=True)).events[0], SentOn)
 
 
 def test_a_reminder_counts_in_its_phase_and_in_all() -> None:
@@ -83,9 +84,9 @@ def test_a_reminder_counts_in_its_phase_and_in_all() -> None:
 
 def test_a_move_starts_the_count_of_reminders_again() -> None:
     chosen, state = two_phases(), State("active", reminder_limit=1)
-    state = machine.fold(machine.decide(chosen, state, AgentStopped()).events, state)
-    state = machine.fold(machine.decide(chosen, state, Next()).events, state)
-    assert isinstance(machine.decide(chosen, state, AgentStopped()).events[0], SentOn)
+    state = machine.fold(decide(chosen, state, AgentStopped()).events, state)
+    state = machine.fold(decide(chosen, state, Next()).events, state)
+    assert isinstance(decide(chosen, state, AgentStopped()).events[0], SentOn)
 
 
 def checked(*results: CheckResult) -> machine.Checked:

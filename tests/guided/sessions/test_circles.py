@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from guided.sessions.definitions import phase, plan, workflow
 from handrail.guided.sessions import machine
+from handrail.guided.sessions.decisions import decide
 from handrail.guided.sessions.machine import AgentStopped, CheckResult, LetGo, SentOn, State
 
 FAILED = CheckResult("make test", "run", False, "it ended with 1\n3 failed in 0.1s", 0.1, "aaaa")
@@ -31,7 +32,7 @@ def test_work_that_does_not_change_the_failure_is_no_progress() -> None:
     state = after(FAILED, FAILED, FAILED)
     ends: list[object] = []
     for _ in range(state.idle_limit + 1):
-        (event,) = machine.decide(CHOSEN, state, AgentStopped(progress=True)).events
+        (event,) = decide(CHOSEN, state, AgentStopped(progress=True)).events
         ends.append(event)
         state = machine.apply(state, event)
     assert [type(event) for event in ends] == [SentOn] * 3 + [LetGo]
@@ -41,7 +42,7 @@ def test_work_that_does_not_change_the_failure_is_no_progress() -> None:
 
 def test_two_equal_failures_are_still_progress() -> None:
     state = after(FAILED, FAILED)._replace(idle_stops=3)
-    assert machine.decide(CHOSEN, state, AgentStopped(progress=True)).events == (SentOn(0, 1),)
+    assert decide(CHOSEN, state, AgentStopped(progress=True)).events == (SentOn(0, 1),)
 
 
 def test_a_limit_of_zero_never_counts() -> None:

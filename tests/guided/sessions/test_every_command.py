@@ -13,6 +13,7 @@ from guided.sessions.exploration import EDITED, HERE, Plans, Step, commands, exp
 from handrail.guided.sessions.machine import (
     Adopted,
     AgentStopped,
+    Answer,
     Cancel,
     Cancelled,
     CancelWithdrawn,
@@ -20,15 +21,19 @@ from handrail.guided.sessions.machine import (
     Command,
     Event,
     Finished,
+    GoTo,
+    LetGo,
     Loop,
     Looped,
     Moved,
     Next,
     Rewound,
+    SentOn,
     Start,
     Started,
     Tell,
     Told,
+    WentTo,
     event_from_json,
     event_to_json,
     fold,
@@ -140,7 +145,7 @@ def test_every_move_adds_one_step_and_nothing_else_does(name: str) -> None:
     for step in steps_of(name):
         events = step.decision.events
         base = 0 if is_among(step, Started) else step.before.state.steps
-        moves = sum(isinstance(event, Moved | Looped | Finished) for event in events)
+        moves = sum(isinstance(event, Moved | Looped | Finished | WentTo) for event in events)
         assert moves <= 1
         assert step.after.state.steps == base + moves, step
 
@@ -149,7 +154,10 @@ def test_every_move_adds_one_step_and_nothing_else_does(name: str) -> None:
 def test_a_refused_command_changes_nothing_but_a_pending_cancel(name: str) -> None:
     for step in steps_of(name):
         if step.decision.refusal is not None:
-            after, expected = step.after.state, step.before.state._replace(cancel_asked=False)
+            before, after = step.before.state, step.after.state
+            expected = before._replace(cancel_asked=False)
+            if is_among(step, Checked):
+                expected = expected._replace(reason="", question="")
             if is_among(step, Checked):  # check results are stored and may count as progress
                 expected = expected._replace(checked=after.checked, idle_stops=after.idle_stops)
                 expected = expected._replace(failure=after.failure, same_failures=after.same_failures)
@@ -161,14 +169,32 @@ def test_a_refused_command_changes_nothing_but_a_pending_cancel(name: str) -> No
 def test_only_the_second_cancel_in_a_row_or_a_confirmed_one_cancels(name: str) -> None:
     for step in steps_of(name):
         if isinstance(step.command, Cancel) and step.before.state.is_active:
-            expected = step.command.confirmed or step.before.just_asked
-            assert is_among(step, Cancelled) == expected, step
+            state, by_agent = step.before.state, step.command.by_agent
+            is_second = step.before.just_asked or state.asks_to_cancel
+            assert is_among(step, Cancelled) == (step.command.confirmed or (is_second and not by_agent)), step
 
 
 @every_plan
-def test_any_command_except_an_agent_stop_withdraws_a_cancel_request(name: str) -> None:
+def test_any_command_except_an_agent_stop_withdraws_a_cancel_that_has_to_be_confirmed(name: str) -> None:
     for step in steps_of(name):
         assert step.after.state.cancel_asked == step.after.just_asked, step
+
+
+@every_plan
+def test_only_a_move_an_answer_or_the_end_takes_back_what_a_person_was_asked(name: str) -> None:
+    for step in steps_of(name):
+        if step.before.state.question and not step.after.state.question:
+            ended = is_among(step, Cancelled, Started, Moved, Finished, Looped, WentTo, Checked)
+            assert ended or isinstance(step.command, Answer), step
+
+
+@every_plan
+def test_a_session_that_waits_for_a_person_is_left_only_by_a_person_and_sends_nobody_on(name: str) -> None:
+    for step in steps_of(name):
+        if step.before.state.status == "waiting":
+            assert not is_among(step, Moved, Looped, Finished, SentOn, LetGo), step
+            if step.after.state.status != "waiting":
+                assert isinstance(step.command, Answer | GoTo | Start) or is_among(step, Cancelled), step
 
 
 @every_plan
@@ -194,7 +220,7 @@ def test_a_phase_with_checks_advances_only_if_every_check_holds(name: str) -> No
 @every_plan
 def test_a_phase_advances_if_every_check_holds(name: str) -> None:
     for step in steps_of(name):
-        if isinstance(step.command, Next) and step.before.state.is_active:
+        if isinstance(step.command, Next) and step.before.state.status == "active":
             stop = stop_before(name, step)
             held = [result.held for result in step.command.results]
             may_leave = not stop.checks or held == [True] * len(stop.checks)
@@ -204,7 +230,7 @@ def test_a_phase_advances_if_every_check_holds(name: str) -> None:
 @every_plan
 def test_only_a_loop_goes_back_and_only_in_a_loopable_scope(name: str) -> None:
     for step in steps_of(name):
-        if isinstance(step.command, Loop) and step.before.state.is_active:
+        if isinstance(step.command, Loop) and step.before.state.status == "active":
             stop = stop_before(name, step)
             assert is_among(step, Looped) == stop.scope_loopable, step
             assert step.after.state.at == (stop.scope_first if stop.scope_loopable else step.before.state.at)

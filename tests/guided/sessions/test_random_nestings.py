@@ -8,7 +8,8 @@ import pytest
 
 from guided.sessions.definitions import Entry, phase, run, workflow
 from guided.sessions.stackmachine import StackMachine
-from handrail.guided.sessions.machine import Command, Loop, Next, Start, Started, State, decide, fold
+from handrail.guided.sessions.decisions import decide
+from handrail.guided.sessions.machine import Command, Loop, Next, Start, Started, State, fold
 from handrail.guided.sessions.store import SessionReport
 from handrail.guided.workflows.plan import Plan
 from handrail.guided.workflows.spec import WorkflowSpec, compile_plan

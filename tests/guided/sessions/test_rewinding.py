@@ -8,8 +8,9 @@ import pytest
 
 from guided.sessions.definitions import phase, plan, workflow
 from handrail.base.journal import JournalDamaged
+from handrail.guided.sessions.decisions import decide
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import Adopted, Next, Rewound, Start, Started, State, apply, decide
+from handrail.guided.sessions.machine import Adopted, Next, Rewound, Start, Started, State, apply
 from handrail.guided.sessions.store import Session
 
 PLAN = plan(workflow("w", phase("look"), phase("build"), phase("ship")))

@@ -154,6 +154,7 @@ RUNS = [
 CALLS: dict[str, list[tuple[str, ...]]] = {
     "answer": [("answer", RUN, "--file", "yes.yaml"), ("answer", RUN, "--show")],
     "artifacts": [("artifacts",), ("artifacts", RUN)],
+    "blocked": [("blocked", "no key", "--session", SESSION)],
     "cancel": [("cancel", "--session", SESSION, "--yes")],
     "completion": [("completion", "bash")],
     "context": [("context", "--session", SESSION)],
@@ -162,6 +163,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "doctor": [("doctor",), ("doctor", "--json"), ("doctor", "claude")],
     "explain": [("explain", "untrusted")],
     "gate": [("gate", "edit", "--session", SESSION)],
+    "goto": [("goto", "1", "--reason", "x", "--session", SESSION)],
     "help": [("help",), ("help", "all"), ("help", "run")],
     "hook": [],  # below
     "import": [("import", "agentweaver")],
@@ -213,6 +215,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "stop": [("stop", RUN)],
     "trust": [("trust", "--show"), ("trust", "--show", "--json"), ("trust", "--remove")],
     "ui": [("ui",)],
+    "unblock": [("unblock", "--session", SESSION)],
     "uninstall": [("uninstall", "claude"), ("uninstall", "claude", "--project")],
     "validate": [("validate",), ("validate", "--json"), ("validate", ".handrail"), ("validate", "--format", "github")],
     "view": [("view", "home"), ("view", "catalog"), ("view", f"run:{RUN}"), ("view", f"session:{SESSION}")],

@@ -52,6 +52,7 @@ def app(project: Project, monkeypatch: pytest.MonkeyPatch) -> App:
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     project.run("run", "all", "--trust")
     project.json("start", "plan-build-review", "x", "--session", "s1")
+    project.json("blocked", "no key", "--session", "s1")
     return App(str(project.folder), os.environ)
 
 

@@ -160,7 +160,7 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> messages.C
         "active", at, foreign["steps"], session.pin(plan), foreign["task"], foreign["task_id"], foreign["started"]
     )
     state = state._replace(idle_limit=app.settings.idle_stops, reminder_limit=app.settings.reminders)
-    state = state._replace(same_limit=app.settings.same_failures)
+    state = state._replace(same_limit=app.settings.same_failures, cancel=app.settings.cancel)
     session.describe(link)
     session.do(Adopted(state, foreign["origin"]))
     return context(None, notice=f"Handrail continues the workflow that {foreign['origin']} began: {foreign['task']}")

@@ -13,7 +13,7 @@ from _thread import allocate_lock
 from handrail import FOR_ONE_CALL, STEP_TOOL, __version__
 from handrail.agents.calls.hook import find_registry, import_lazily, respond
 from handrail.base import jsonlite
-from handrail.base.errors import HandrailError
+from handrail.base.errors import HandrailError, RefusedError
 from handrail.extensions.registry import Registry
 
 TYPE_CHECKING = False
@@ -28,21 +28,23 @@ if TYPE_CHECKING:
     from handrail.guided.sessions.store import SessionReport
     from handrail.guided.workflows.plan import ExitCheck
 
-ACTIONS = ("status", "next", "loop", "cancel")
+ACTIONS = ("status", "next", "loop", "blocked", "cancel")
 TOOL: dict[str, Any] = {
     "name": STEP_TOOL,
     "title": "Workflow step",
     "description": (
         "Moves through the workflow that is active in this conversation. `next`: the current phase is finished, show "
         "the next one; Handrail first runs the exit checks of the phase and refuses if one fails. `status`: show the "
-        "current phase and what to do now. `loop`: restart the current part of the workflow. `cancel`: cancel the "
-        "workflow; call it twice in a row to confirm."
+        "current phase and what to do now. `loop`: restart the current part of the workflow. `blocked`: you cannot go "
+        "on without a person; say why. `cancel`: ask to cancel the workflow; say why."
     ),
     "inputSchema": {
         "type": "object",
         "properties": {
             "action": {"type": "string", "enum": list(ACTIONS)},
             "summary": {"type": "string", "description": "With `next`: what was done in this phase, in a line or two."},
+            "reason": {"type": "string", "description": "With `blocked` and `cancel`: why, in a line or two."},
+            "question": {"type": "string", "description": "With `blocked`: what the person has to decide or tell you."},
         },
         "required": ["action"],
     },
@@ -195,7 +197,7 @@ class McpServer:
                 f"{NOT_GATED} The person repairs that in a terminal: `handrail install {self.agent}`.", failed=True
             )
         try:
-            return self.step(call, ref, str(action), str(arguments.get("summary") or ""), caller)
+            return self.step(call, ref, arguments, caller)
         except HandrailError as error:
             return _text_result(error.message if error.hint is None else f"{error.message} ({error.hint})", failed=True)
 
@@ -209,7 +211,7 @@ class McpServer:
             return None
         return hook_files.read_link(hook_files.link_path(UserFolders(self.env), self.agent, conversation))
 
-    def step(self, call: RpcCall, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
+    def step(self, call: RpcCall, ref: SessionRef, arguments: Mapping[str, Any], caller: StepCaller) -> dict[str, Any]:
         import time
 
         from handrail.agents.calls.turns import context_mark
@@ -220,17 +222,35 @@ class McpServer:
 
         practices = lambda *phase: import_lazily("handrail.steps.playbook.guidance").practices_for(*phase)  # noqa: E731
         sessions = Sessions(ref.project, self.env, time.time, random_token, practices, lambda: f"agent:{self.agent}")
+        action, summary = arguments["action"], str(arguments.get("summary") or "").strip()
         if action == "next":
-            report = self.next(call, sessions, ref.session, summary.strip(), caller.get("cwd", ""))
+            report = self.next(call, sessions, ref.session, summary, caller.get("cwd", ""))
         elif action == "loop":
             report = sessions.loop(ref.session)
-        elif action == "cancel":
-            report = sessions.cancel(ref.session, confirmed=False)
-        else:
+        elif action == "status":
             report = sessions.status(ref.session)
+        else:
+            report = self.ask_person(sessions, ref.session, action, arguments)
         if report.state.is_active and report.refusal is None:
             hook_files.remember_shown(ref.folder, context_mark(state_to_json(report.state)), caller["call"])
         return _text_result(report.message, failed=report.refusal is not None)
+
+    def ask_person(self, sessions: Sessions, session: str, action: str, arguments: Mapping[str, Any]) -> SessionReport:
+        """`blocked` or `cancel`: a person is asked, and told that they are."""
+        from handrail.guided.sessions.exit_checks import check_context
+
+        mask = check_context(sessions.project, self.env, self.registry, "").mask
+        reason, question = (mask(str(arguments.get(name) or "").strip()) for name in ("reason", "question"))
+        reason = reason or mask(str(arguments.get("summary") or "").strip())
+        if action == "cancel":
+            report = sessions.ask_to_cancel(session, reason)
+        elif reason or question:
+            report = sessions.block(session, reason or question, question)
+        else:
+            raise RefusedError('"blocked" needs a `reason`: what keeps you from going on')
+        if report.event is not None and report.state.question:
+            import_lazily("handrail.project.notifications").tell_of_session(sessions.project, self.env, report)
+        return report
 
     def next(self, call: RpcCall, sessions: Sessions, session: str, summary: str, cwd: str) -> SessionReport:
         from handrail.guided.sessions.exit_checks import check_context

@@ -36,9 +36,23 @@ def tell(
     if request["event"] == "model":
         return _before_model(ref.folder, card, request)
     begin_turn(ref.folder, request)
+    if request["by_person"] and card["state"].get("question"):
+        card = _after_answer(ref) or card
     answer = _news(ref.folder, card)
     text = answer["text"] or card["statusLine"]
     return {**answer, "text": text, "title": card["title"], "status_line": card["statusLine"]}
+
+
+def _after_answer(ref: SessionRef) -> messages.CardBody | None:
+    """The card after a person wrote to an agent that waits for them: that is the answer."""
+    import time
+
+    from handrail.guided.sessions.machine import Answer
+    from handrail.guided.sessions.store import Session
+
+    session = Session(ref, time.time, lambda: "person")
+    session.do(Answer(in_prompt=True))
+    return session.card()
 
 
 def context(text: str | None, title: str | None = None, notice: str | None = None) -> Context:
@@ -144,7 +158,8 @@ def _is_in_history(host: Host, folder: str, card: messages.CardBody, transcript:
 
 def context_mark(state: messages.StateData) -> str:
     """A key that changes whenever the agent needs a new context text."""
-    return f"{state['task_id']} {state['steps']} {state['plan']}"
+    exchanges = f" {state['exchanges']}" if state.get("exchanges") else ""
+    return f"{state['task_id']} {state['steps']} {state['plan']}{exchanges}"
 
 
 def new_context(folder: str, card: messages.CardBody) -> str | None:
@@ -202,6 +217,11 @@ def _decide_stop(host: Host, agent: str, ref: SessionRef, request: messages.Agen
         return _policy(farewell="\n".join(filter(None, (farewell, denied_words(tool_counts(denials))))))
     if request["hands_off"] or hook_files.has_mark(ref.folder, hook_files.PAUSED):
         return _policy()
+    state = session.read().state
+    if state.question and not request["was_aborted"]:
+        from handrail.guided.sessions.words import waiting_text
+
+        return _policy(let_go=waiting_text(state))
     is_active = card is not None and bool(card["context"])
     if request["awaits"] and is_active and hook_files.is_new_work(ref.folder, request["awaits"]):
         return _policy(let_go=LET_WAIT)

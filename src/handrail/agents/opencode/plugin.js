@@ -108,7 +108,7 @@ const server = async ({ client, directory }) => {
     const found = data.flatMap(({ parts }) => parts.map(ours)).filter(Boolean)
     const last = found.findLast(({ place }) => place)
     if (undone.has(root) || (last && last.conversation !== root)) {
-      if (last?.place.status === "active") closed.add(root)
+      if (["active", "waiting"].includes(last?.place.status)) closed.add(root)
       const { failed } = await hook({ type: "branch", session: root, at: last?.place })
       if (failed) throw new Error(failed)
     }

@@ -83,6 +83,8 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     event, origin = data["event"], requests.origin(conversation(data), data.get("cwd"))
     if event == "tool_call":
         return _tool(data, origin)
+    if event == "input":
+        return requests.prompt(origin)
     if event == "context":
         return requests.model(origin, data.get("told"))
     if event == "agent_end":

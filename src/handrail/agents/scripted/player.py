@@ -31,7 +31,7 @@ from handrail.source.tree import TreeNode
 from handrail.source.yaml_text import read_yaml
 
 USED = ("inputTokens", "outputTokens", "cachedTokens", "usd")
-STEPS = ("next", "loop", "status", "cancel")
+STEPS = ("next", "loop", "status", "blocked", "cancel")
 
 
 def _refuse_step(reader: MappingReader, node: TreeNode) -> None:
@@ -66,7 +66,7 @@ ACTIONS: dict[str, Shape] = {
             "step",
             "Does what a real agent does with `workflow_step`.",
             Field("step", ("text",), "the action", required=True, choices=STEPS),
-            Field("summary", SCALARS, "what it did in this phase, for `next`"),
+            Field("summary", SCALARS, "what it did in this phase, for `next`; the reason, for `blocked`"),
         ),
         shape(
             "stop", "Ends the turn early. If told to continue, it plays the rest.", Field("stop", ANYTHING, "`true`")
@@ -303,6 +303,8 @@ class ScriptedAgent:
         argv += [action, "--session", self.session, "--json"]
         if action == "next" and summary:
             argv += ["--summary", summary]
+        elif action == "blocked":
+            argv.append(summary)
         self.emit("step", action=action, summary=summary)
         result = await run([*argv, "--quiet"], self.project, os.environ, 600)
         objects = [line for line in result.output.splitlines() if line.startswith("{")]

@@ -17,6 +17,7 @@ from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import DefinitionError, HandrailError, RefusedError, UsageError
 from handrail.base.processes import start_detached
+from handrail.cli.commands.sessions import answer_session
 from handrail.cli.forms import ask, can_ask, print_form, typed_answers, typed_example
 from handrail.cli.options import ListGroup, command, need_trust, run_argument, trust_option
 from handrail.cli.output import Shell, date_and_time, painted
@@ -328,10 +329,14 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted.
 
+    With the id of a guided session and a text, answer what that session asks, as `handrail unblock` does.
+
     \b
     handrail answer last rerun=again
     handrail answer last --reject --note "not on a Friday"
     """
+    if app.sessions.session(run_id).exists:
+        return answer_session(app, shell, run_id, " ".join(options["fields"]))
     run = app.runs.load(run_id)
     if not options["show"]:
         app.refuse_agents("answer", run=run_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -78,10 +79,70 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
 
 @click.command()
 @session_option
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @command
-def loop(app: App, shell: Shell, session: str | None) -> None:
-    """Go back to the first phase of the innermost workflow."""
+def loop(app: App, shell: Shell, session: str | None, yes: bool) -> None:
+    """Go back to the first phase of the innermost workflow. In a terminal, it asks first, unless --yes is given."""
+    if not yes and not app.is_leashed and not _confirms(shell, lambda: "Go back to the first phase?"):
+        raise SystemExit(1)
     print_session(shell, app.sessions.loop(session), session)
+
+
+def _confirms(shell: Shell, question: Callable[[], str]) -> bool:
+    """True if a person says yes, or if there is no person to ask."""
+    if shell.as_json or not sys.stdin.isatty() or click.confirm(question(), err=True):
+        return True
+    shell.talk("kept")
+    return False
+
+
+@click.command()
+@click.argument("phase")
+@session_option
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is recorded, and the agent is told.")
+@command
+def goto(app: App, shell: Shell, phase: str, session: str | None, reason: str) -> None:
+    """Move a session to any phase, by its id, its name or its number. Only for people.
+
+    The phases after it have to be done again: their summaries and the results of their checks are void.
+    """
+    app.refuse_agents("goto", session=session)
+    if not reason.strip():
+        raise UsageError("the reason is blank")
+    print_session(shell, app.sessions.go_to(session, phase, app.secrets.mask(reason.strip())), session)
+
+
+@click.command()
+@click.argument("reason")
+@session_option
+@click.option("--question", default="", metavar="TEXT", help="What the person has to decide or say.")
+@command
+def blocked(app: App, shell: Shell, reason: str, session: str | None, question: str) -> None:
+    """Say that the agent cannot go on: the session waits for a person, and the agent may stop."""
+    if not reason.strip():
+        raise UsageError("the reason is blank")
+    mask = app.secrets.mask
+    report = app.sessions.block(session, mask(reason.strip()), mask(question.strip()))
+    if report.event is not None and app.is_leashed:
+        from handrail.project.notifications import tell_of_session
+
+        tell_of_session(app.project, app.env, report)
+    print_session(shell, report, session)
+
+
+@click.command()
+@session_option
+@click.option("--note", default="", metavar="TEXT", help="The answer; the agent is told at its next turn.")
+@command
+def unblock(app: App, shell: Shell, session: str | None, note: str) -> None:
+    """Let a session go on that waits for a person, or keep a workflow that its agent asks to cancel."""
+    answer_session(app, shell, session, note)
+
+
+def answer_session(app: App, shell: Shell, session: str | None, note: str) -> None:
+    """Answer what a session asks. Only a person may."""
+    app.refuse_agents("unblock", session=session)
+    print_session(shell, app.sessions.answer(session, app.secrets.for_agent(note.strip())), session)
 
 
 @click.command()
@@ -93,13 +154,13 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
     app.refuse_agents("cancel", session=session)
     if not yes and not shell.as_json and sys.stdin.isatty():
         report = app.sessions_at(app.link_of(session) if session else None).status(session)
-        yes = click.confirm(f"Cancel {report.status_line or report.session}?", err=True)
+        yes = _confirms(shell, lambda: f"Cancel {report.status_line or report.session}?")
         if not yes:
-            shell.talk("kept")
             raise SystemExit(1)
-    report = app.cancel(session, confirmed=yes)
+    by_agent = not yes and app.caller.sign is not None
+    report = app.sessions.ask_to_cancel(session) if by_agent else app.cancel(session, confirmed=yes)
     print_session(shell, report, session)
-    if report.state.cancel_asked:
+    if report.state.cancel_asked or report.state.asks_to_cancel:
         raise SystemExit(4)
 
 

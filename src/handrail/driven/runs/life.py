@@ -52,7 +52,7 @@ from handrail.extensions.contracts import (
 from handrail.settings.folders import UserFolders
 from handrail.settings.secrets import Secrets, without_secrets
 from handrail.source.field_checks import usable
-from handrail.source.plain_text import counted
+from handrail.source.plain_text import caller_words, counted
 from handrail.source.values import Unresolved
 
 
@@ -349,14 +349,8 @@ def _ended(ended: FlowResult) -> run_events.RunEnded:
 
 def stop_event(by: str | None) -> run_events.RunEnded:
     """The end of a run that `handrail stop` ended. `by` is who called it, as in every event."""
-    kind, _, name = (by or "").partition(":")
-    who = {
-        "person": " by a person",
-        "script": " by a script",
-        "agent": f" by the agent {name}",
-        "run": f" by run {name}",
-    }
-    return run_events.RunEnded("cancelled", None, f"stopped{who.get(kind, '')}", None, "stopped", by)
+    who = f" by {words}" if (words := caller_words(by)) else ""
+    return run_events.RunEnded("cancelled", None, f"stopped{who}", None, "stopped", by)
 
 
 STOPPED = stop_event(None)

@@ -233,6 +233,7 @@ class Guided(Event):
     phase: str
     place: str
     text: str
+    by: str = ""
 
 
 class UsageReported(Event):

@@ -332,6 +332,8 @@ class StateData(TypedDict):
     same_failures: int
     same_limit: int
     guidance: NotRequired[str]
+    question: NotRequired[str]
+    exchanges: NotRequired[int]
 
 
 class CardTexts(TypedDict):

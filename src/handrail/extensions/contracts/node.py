@@ -28,7 +28,8 @@ class GuideStatus:
 
     `same_failures` counts how often in a row the exit checks failed in the same way, and `warnings` how often the agent
     was told so. `denied` are the denied calls so far, as (tool, reason). `is_denied`: the workflow is done, but every
-    attempt at its work was denied, and no phase had an exit check that holds.
+    attempt at its work was denied, and no phase had an exit check that holds. `asks` is the form for a person that the
+    session waits for, if it does.
     """
 
     session: str
@@ -41,6 +42,7 @@ class GuideStatus:
     warnings: int = 0
     denied: tuple[tuple[str, str], ...] = ()
     is_denied: bool = False
+    asks: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +51,11 @@ class GuideNews:
 
     | kind | what happened; `text` |
     | entered | a phase began; the summary of the phase before it |
-    | looped | the agent started the innermost workflow over |
+    | looped | the innermost workflow was started over |
+    | went-to | a person moved the session to another phase; the reason |
+    | blocked | the agent cannot go on, and a person is asked; why |
+    | asked-to-cancel | the agent asks a person to cancel the workflow; why |
+    | answered | a person answered; the note for the agent |
     | check-failed | the phase could not be left; which checks failed, and why |
     | check-held | the checks of the phase hold; which. Only the log of a session tells it |
     | sent-on | the agent tried to stop and was told to continue |
@@ -57,7 +63,8 @@ class GuideNews:
     | finished | the workflow is done; the summary of its last phase |
     | cancelled | the workflow was cancelled; the reason |
 
-    `phase` is the phase where it happened. `place` is its place in the workflow, as in the status line.
+    `phase` is the phase where it happened. `place` is its place in the workflow, as in the status line. `by` is who did
+    it: `person`, `script`, `agent:NAME`, `run:ID`, or empty.
     """
 
     session: str
@@ -67,6 +74,7 @@ class GuideNews:
     phase: str
     place: str
     text: str
+    by: str = ""
 
 
 class Guide(Protocol):
@@ -78,6 +86,9 @@ class Guide(Protocol):
     def begin(self, workflow: str, task: str, host: tuple[str, str], run: str) -> GuideStatus: ...
 
     def standing(self, host: tuple[str, str]) -> GuideStatus | None: ...
+
+    def answer(self, host: tuple[str, str], values: Mapping[str, Any]) -> None:
+        """What a person says to what the session asks."""
 
     def is_heard(self, host: tuple[str, str]) -> bool:
         """True if the agent's hooks have called Handrail in this conversation. Without them nothing is enforced."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from handrail.base import journal
@@ -43,7 +43,12 @@ class SessionGuide:
         report = report_now(session, session.read())
         if report.plan is None or not report.state.is_active:
             return self._status_of(report, report.message)
-        return self._status_of(report, words.reminder(report.plan, report.state))
+        note = f"{report.state.note}\n\n" if report.state.note else ""
+        return self._status_of(report, note + words.reminder(report.plan, report.state))
+
+    def answer(self, host: tuple[str, str], values: Mapping[str, Any]) -> None:
+        """What a person says to the question of a session (`GuideStatus.asks`)."""
+        self.sessions.answer_form(self._session(host).id, values, by_run=True)
 
     def is_heard(self, host: tuple[str, str]) -> bool:
         """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
@@ -81,6 +86,7 @@ class SessionGuide:
             summaries=[{"phase": phase, "summary": text} for phase, text in state.summaries],
             same_failures=state.same_failures,
             warnings=state.same_failures - state.same_limit + 1 if state.is_going_in_circles else 0,
+            asks=words.question_form(state),
             denied=tuple((denial.tool, denial.reason) for denial in denials),
             is_denied=state.status == "done"
             and is_all_work_denied(session.folder, state)
@@ -109,7 +115,7 @@ class SessionFollower:
         return list(self._news_in(records))
 
     def _news_in(self, records: list[dict[str, Any]]) -> Iterator[GuideNews]:
-        for time, data in [(record["t"], data) for record in records for data in record["events"]]:
+        for record, data in [(one, data) for one in records for data in one["events"]]:
             event = machine.event_from_json(data)
             self.number += 1
             self.state = machine.apply(self.state, event)
@@ -118,7 +124,8 @@ class SessionFollower:
             if plan is not None and news is not None:
                 kind, at, text = news
                 about = {"session": self.session.id, "phase": plan.stops[at].name, "place": words.place_text(plan, at)}
-                yield GuideNews(number=self.number, time=time, kind=kind, text=text, **about)
+                by = record.get("by") or ""
+                yield GuideNews(number=self.number, time=record["t"], kind=kind, text=text, by=by, **about)
 
 
 def whole_story(session: Session) -> list[GuideNews]:
@@ -135,6 +142,14 @@ def _news(event: Event, plan: Plan, *, tells_held: bool) -> tuple[str, int, str]
             return "entered", event.to, event.summary
         case machine.Looped():
             return "looped", event.to, ""
+        case machine.WentTo():
+            return "went-to", event.to, event.reason
+        case machine.Blocked():
+            return "blocked", event.at, f"{event.reason} {event.question}"
+        case machine.CancelAsked() if event.question:
+            return "asked-to-cancel", event.at, event.reason
+        case machine.Answered():
+            return "answered", event.at, event.note
         case machine.Checked():
             stop, all_hold = plan.stops[event.at], all(result.held for result in event.results)
             text = words.checks_in_one_line(event.results, stop, held=all_hold)

@@ -125,7 +125,7 @@ def _has_gate(card: Card) -> bool:
     """True if the card of an active workflow has its gate. Without it, every call would be allowed."""
     state: object = card.get("state")
     gate: object = card.get("gate")
-    if not isinstance(state, dict) or state.get("status") != "active":
+    if not isinstance(state, dict) or state.get("status") not in ("active", "waiting"):
         return isinstance(state, dict) and gate is None
     return isinstance(gate, dict) and {"deny", "allow", "template", "values"} <= gate.keys()
 

@@ -1,15 +1,14 @@
-"""The guided state machine: `decide` (plan + state + command → events) and `apply` (state + event → state).
+"""The guided state machine: its state, events and commands, and `apply` (state + event → state).
 
-Pure: time, ids and check results are part of the commands. A session is resumed by folding its journal. Events that
-`decide` cannot have decided are damage, because a checksum protects a journal against accidents only. The names of the
-event classes are stored in journals. Standard library only.
+`decisions.decide` says which events a command causes. Pure: time, ids and check results are part of the commands; the
+shell fills in who caused an event (`by`). A session is resumed by folding its journal. Events that cannot have been
+decided are damage, because a checksum protects a journal against accidents only. The names of the event classes are
+stored in journals. Standard library only.
 """
 
 from __future__ import annotations
 
 from handrail.base.record import Record
-from handrail.guided.workflows.plan import Plan, relocate
-from handrail.source.plain_text import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +16,11 @@ if TYPE_CHECKING:
     from typing import Any, Literal, assert_never
 
     from handrail.extensions.contracts.messages import StateData
+    from handrail.guided.workflows.plan import Plan
 
-    Status = Literal["none", "active", "done", "cancelled"]
+    Status = Literal["none", "active", "waiting", "done", "cancelled"]
     Summaries = tuple[tuple[str, str], ...]
+    Fields = dict[str, Any]
 
 
 class WorkFolders(Record):
@@ -80,6 +81,11 @@ class State(Record):
     `refused` are the last commands that an agent tried and may not run. `failure` identifies how the exit checks failed
     last, and `same_failures` counts how often in a row they failed like this in the current phase. `guidance` are the
     practices of the project's playbook for the current phase.
+
+    `cancel_asked`: a second call confirms a cancel. The status is `waiting` if the agent said that it is blocked.
+    `question` is what it asks a person, and `reason` why; in an active session, that is to cancel the workflow. `note`
+    is what a person told the agent in this phase; `exchanges` counts questions and notes. `cancel` is the policy of the
+    settings, empty if they have none. `ended_by` is who cancelled the workflow.
     """
 
     status: Status = "none"
@@ -103,10 +109,22 @@ class State(Record):
     same_failures: int = 0
     same_limit: int = SAME_FAILURES
     guidance: str = ""
+    reason: str = ""
+    question: str = ""
+    note: str = ""
+    exchanges: int = 0
+    cancel: str = ""
+    ended_by: str = ""
 
     @property
     def is_active(self) -> bool:
-        return self.status == "active"
+        """True if the workflow has not ended, also while it waits for a person."""
+        return self.status in ("active", "waiting")
+
+    @property
+    def asks_to_cancel(self) -> bool:
+        """True if the agent asked a person to cancel the workflow."""
+        return self.status == "active" and bool(self.question)
 
     @property
     def is_going_in_circles(self) -> bool:
@@ -125,6 +143,7 @@ class Started(Record):
     reminder_limit: int = REMINDERS
     same_limit: int = SAME_FAILURES
     guidance: str = ""
+    cancel: str = ""
 
 
 class Checked(Record):
@@ -157,10 +176,45 @@ class Looped(Record):
     origin: int
     to: int
     guidance: str = ""
+    by: str = ""
+
+
+class WentTo(Record):
+    """A person moved the session. `kept` is how many summaries are about phases before the new one."""
+
+    origin: int
+    to: int
+    reason: str
+    kept: int
+    guidance: str = ""
+    by: str = ""
+
+
+class Blocked(Record):
+    """The agent cannot go on. The session waits for a person."""
+
+    at: int
+    reason: str
+    question: str
+    by: str = ""
+
+
+class Answered(Record):
+    """A person answered, or keeps a workflow that the agent asked to cancel. `in_prompt`: the agent has read it."""
+
+    at: int
+    note: str = ""
+    in_prompt: bool = False
+    by: str = ""
 
 
 class CancelAsked(Record):
+    """`question` is what a person is asked; it is empty if whoever asked has to confirm it."""
+
     at: int
+    reason: str = ""
+    question: str = ""
+    by: str = ""
 
 
 class CancelWithdrawn(Record):
@@ -170,6 +224,7 @@ class CancelWithdrawn(Record):
 class Cancelled(Record):
     at: int
     reason: str
+    by: str = ""
 
 
 class SentOn(Record):
@@ -217,7 +272,7 @@ class Adopted(Record):
 
 Event = (
     Started | Checked | Moved | Finished | Looped | CancelAsked | CancelWithdrawn | Cancelled | SentOn | LetGo | Told
-    | Reloaded | CommandRefused | Rewound | Adopted
+    | Reloaded | CommandRefused | Rewound | Adopted | WentTo | Blocked | Answered
 )  # fmt: skip
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
 
@@ -305,10 +360,33 @@ class Loop(Record):
 
 
 class Cancel(Record):
-    """Cancel the workflow. A person confirms it, or an agent asks twice in a row."""
+    """Cancel the workflow: `confirmed`, or at the second call in a row. For an agent, the policy decides."""
 
     confirmed: bool = False
     reason: str = ""
+    by_agent: bool = False
+
+
+class Block(Record):
+    """The agent cannot go on: wait for a person."""
+
+    reason: str
+    question: str = ""
+
+
+class Answer(Record):
+    """A person's answer: go on. `in_prompt`: the person wrote it in the conversation."""
+
+    note: str = ""
+    in_prompt: bool = False
+
+
+class GoTo(Record):
+    """A person moves the session to any phase."""
+
+    to: int
+    reason: str
+    guidance: StopGuidance = NO_GUIDANCE
 
 
 class AgentStopped(Record):
@@ -334,7 +412,7 @@ class Reload(Record):
     guidance: StopGuidance = NO_GUIDANCE
 
 
-ActiveCommand = Next | Loop | Cancel | AgentStopped | Resumed | Reload | CommandRefused
+ActiveCommand = Next | Loop | Cancel | Block | Answer | GoTo | AgentStopped | Resumed | Reload | CommandRefused
 """These commands need an active workflow."""
 Command = Start | Tell | Rewound | Adopted | ActiveCommand
 """An event among the commands happened outside; it is recorded as it is, if the state allows it."""
@@ -354,114 +432,25 @@ class Decision(Record):
     refusal: Refusal | None = None
 
 
-def decide(plan: Plan | None, state: State, command: Command, refusal: Refusal | None = None) -> Decision:
-    """Decide a command in this state. `plan` is the pinned plan of the session, or None before the first start.
-
-    `refusal` is given if the command is refused for a reason outside of the state.
-    """
-    decision = _decide(plan, state, command) if refusal is None else Decision((), refusal)
-    if state.cancel_asked and not decision.events and not isinstance(command, AgentStopped | Tell):
-        return decision._replace(events=(CancelWithdrawn(state.at),))
-    return decision
-
-
-def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
-    if isinstance(command, Start):
-        if state.is_active and not command.replace:
-            return Decision((), Refusal("active", "A workflow is already active in this session."))
-        ended = (Cancelled(state.at, "replaced by another workflow"),) if state.is_active else ()
-        return Decision((*ended, command.started))
-    if isinstance(command, Tell):
-        is_news = state.status in ("done", "cancelled") and not state.told
-        return Decision((Told(state.status),)) if is_news else Decision()
-    if isinstance(command, Rewound):
-        return Decision((command,)) if command.state != state else Decision()
-    if isinstance(command, Adopted):
-        return Decision() if state.is_active else Decision((command,))
-    if not state.is_active or plan is None:
-        return Decision((), Refusal("not-active", "No workflow is active in this session."))
-    return _decide_active(plan, state, command)
-
-
-def _decide_active(plan: Plan, state: State, command: ActiveCommand) -> Decision:
-    match command:
-        case Next():
-            return _next(plan, state, command)
-        case Loop():
-            stop = plan.stops[state.at]
-            if not stop.scope_loopable:
-                return Decision((), Refusal("not-loopable", f"{stop.levels[-1].name} cannot be restarted."))
-            first = stop.scope_first
-            return Decision((Looped(state.at, first, command.guidance.text_at(first)),))
-        case Cancel():
-            is_sure = command.confirmed or state.cancel_asked
-            return Decision((Cancelled(state.at, command.reason) if is_sure else CancelAsked(state.at),))
-        case AgentStopped():
-            return _agent_stopped(state, command)
-        case Resumed():
-            return Decision()
-        case Reload():
-            to = relocate(plan, state.at, command.new)
-            if isinstance(to, str):
-                message = f"The session cannot continue with the edited files: {to}."
-                return Decision((), Refusal("not-found", message))
-            return Decision((Reloaded(command.plan, to, command.guidance.text_at(to)),))
-        case CommandRefused():
-            return Decision((command,))
-        case _:
-            assert_never(command)
-
-
-def _next(plan: Plan, state: State, command: Next) -> Decision:
-    stop = plan.stops[state.at]
-    checked: tuple[Event, ...] = ()
-    to = state.at + 1
-    if stop.checks:
-        if len(command.results) != len(stop.checks):
-            return Decision((), Refusal("unchecked", f"The exit checks of {stop.name} were not run."))
-        checked = (Checked(state.at, command.results, command.place.folder),)
-        if not all(result.held for result in command.results):
-            return Decision(checked, Refusal("check-failed", f"{stop.name} cannot be left yet."))
-    summary, cwd = shorten_summary(command.summary), command.place.cwd
-    if to == len(plan.stops):
-        return Decision((*checked, Finished(state.at, stop.name, summary, cwd)))
-    return Decision((*checked, Moved(state.at, to, stop.name, summary, cwd, command.guidance.text_at(to))))
-
-
-def _agent_stopped(state: State, command: AgentStopped) -> Decision:
-    if command.aborted:
-        return Decision()
-    idle = 1 if command.progress and not state.is_going_in_circles else state.idle_stops + 1
-    if idle > state.idle_limit:
-        reason = f" after {counted(state.idle_limit, 'reminder')}" if state.idle_limit else ""
-        if state.is_going_in_circles:
-            reason += f"; its exit checks failed in the same way {state.same_failures} times in a row"
-        return Decision((LetGo(state.at, f"no progress{reason}"),))
-    if state.reminders >= state.reminder_limit:
-        times = counted(state.reminders, "reminder")
-        return Decision((LetGo(state.at, f"it is still in the same phase after {times}"),))
-    return Decision((SentOn(state.at, idle),))
-
-
 def apply(state: State, event: Event) -> State:
     """The state after an event. Every move, check or end withdraws a pending cancel request."""
     match event:
         case Started():
             fields = event._asdict()
             return State("active", started=fields.pop("time"), **fields)
-        case Moved():
-            return _state_at_stop(state, event.to, event.guidance, _summaries(state, event))
+        case Moved() | Looped() | WentTo():
+            return _after_move(state, event)
         case Finished():
             summaries, steps = _summaries(state, event), state.steps + 1
-            return state._replace(status="done", steps=steps, cancel_asked=False, idle_stops=0, summaries=summaries)
-        case Looped():
-            return _state_at_stop(state, event.to, event.guidance, state.summaries)
+            return state._replace(status="done", steps=steps, idle_stops=0, summaries=summaries, **_NOT_ASKING)
         case Checked():
             return _after_checks(state, event)
-        case CancelWithdrawn() | CancelAsked():
-            return state._replace(cancel_asked=isinstance(event, CancelAsked))
+        case CancelWithdrawn():
+            return state._replace(cancel_asked=False)
+        case CancelAsked() | Blocked() | Answered():
+            return _after_question(state, event)
         case Cancelled():
-            return state._replace(status="cancelled", cancel_asked=False)
+            return state._replace(status="cancelled", ended_by=event.by, **{**_NOT_ASKING, "reason": event.reason})
         case SentOn():
             return state._replace(idle_stops=event.idle, reminders=state.reminders + 1, sent_on=state.sent_on + 1)
         case LetGo():
@@ -478,18 +467,43 @@ def apply(state: State, event: Event) -> State:
             assert_never(event)
 
 
-def _state_at_stop(state: State, to: int, guidance: str, summaries: Summaries) -> State:
-    """The state after a move to another stop, or to the same one again."""
-    return state._replace(
-        at=to,
+_NOT_ASKING: Fields = {"cancel_asked": False, "reason": "", "question": "", "note": ""}
+
+
+def _after_question(state: State, event: CancelAsked | Blocked | Answered) -> State:
+    """The state after a question to a person, and after its answer, which is for the agent if it did not read it."""
+    if isinstance(event, CancelAsked | Blocked):
+        if not event.question:
+            return state._replace(cancel_asked=True)
+        asking: Fields = {**_NOT_ASKING, "reason": event.reason, "question": event.question}
+        status: Status = "waiting" if isinstance(event, Blocked) else "active"
+        return state._replace(status=status, idle_stops=0, exchanges=state.exchanges + 1, **asking)
+    if event.in_prompt:
+        return state._replace(**{**_NOT_ASKING, "status": "active", "note": state.note})
+    note = "A person does not cancel the workflow" if state.asks_to_cancel else "A person answered"
+    going_on: Fields = {**_NOT_ASKING, "status": "active", "idle_stops": 0, "reminders": 0}
+    going_on["note"] = f"{note}: {event.note}" if event.note else f"{note}. Go on."
+    return state._replace(**going_on, exchanges=state.exchanges + 1)
+
+
+def _after_move(state: State, event: Moved | Looped | WentTo) -> State:
+    """The state after a move to another stop, or to the same one again. A person's move makes check results void."""
+    summaries = _summaries(state, event) if isinstance(event, Moved) else state.summaries
+    moved = state._replace(
+        status="active",
+        at=event.to,
         steps=state.steps + 1,
-        cancel_asked=False,
         idle_stops=0,
         reminders=0,
         same_failures=0,
         summaries=summaries,
-        guidance=guidance,
+        guidance=event.guidance,
+        **_NOT_ASKING,
     )
+    if not isinstance(event, WentTo):
+        return moved
+    note = f"A person moved the workflow here: {event.reason}"
+    return moved._replace(checked="", failure="", note=note, summaries=summaries[: event.kept])
 
 
 def _summaries(state: State, event: Moved | Finished) -> Summaries:
@@ -506,6 +520,8 @@ def _after_checks(state: State, event: Checked) -> State:
     repeats = state.same_failures if failure == state.failure else 0
     return state._replace(
         cancel_asked=False,
+        reason="",
+        question="",
         failure=failure,
         same_failures=repeats + 1 if failure else 0,
         checked=outcome,
@@ -531,7 +547,7 @@ def why_impossible(
     """
     if isinstance(event, Adopted):
         return "it takes over a workflow while another one is active" if state.is_active else None
-    if not isinstance(event, Moved | Finished | Looped):
+    if not isinstance(event, Moved | Finished | Looped | WentTo):
         return None
     plan = plan_of(state.plan)
     if plan is None or not state.is_active:
@@ -539,6 +555,8 @@ def why_impossible(
     if event.origin != state.at or not 0 <= state.at < len(plan.stops):
         return f"it leaves phase {event.origin + 1}, but the session is in phase {state.at + 1}"
     stop = plan.stops[state.at]
+    if isinstance(event, WentTo):
+        return None if 0 <= event.to < len(plan.stops) else "it leads to a phase that does not exist"
     if isinstance(event, Looped):
         ok = stop.scope_loopable and event.to == stop.scope_first
         return None if ok else f"it restarts at a phase that does not begin {stop.levels[-1].name}"

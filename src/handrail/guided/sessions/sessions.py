@@ -18,6 +18,7 @@ from handrail.guided.sessions.hook_files import SessionRef
 from handrail.guided.sessions.machine import (
     Cancel,
     CheckResult,
+    GoTo,
     Loop,
     Next,
     Refusal,
@@ -36,6 +37,7 @@ from handrail.settings.folders import UserFolders, session_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
     from handrail.extensions.contracts import CheckContext
     from handrail.extensions.contracts.messages import Verdict
@@ -74,6 +76,7 @@ class Opening(Record):
     reminders: int = machine.REMINDERS
     run: str | None = None
     same_failures: int = machine.SAME_FAILURES
+    cancel: str = ""
 
 
 class Leaving(Record):
@@ -201,7 +204,7 @@ class Sessions:
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         limits = opening.idle_stops, opening.reminders, opening.same_failures
         guidance = self._guidance(plan, 0, opening.task).text_at(0)
-        started = Started(session.pin(plan), opening.task, task_id, now, *limits, guidance)
+        started = Started(session.pin(plan), opening.task, task_id, now, *limits, guidance, opening.cancel)
         outcome = session.do(Start(started, opening.replaces))
         if outcome.decision.refusal:
             raise self._busy(session)
@@ -231,7 +234,7 @@ class Sessions:
         session = self.choose(id_)
         state = session.read().state
         plan = session.pinned_plan(state)
-        checks = plan.stops[state.at].checks if plan and state.is_active else ()
+        checks = plan.stops[state.at].checks if plan and state.status == "active" else ()
         return Leaving(session, state, checks, session.about().run if checks else None)
 
     async def next(self, leaving: Leaving, summary: str, way: PhaseExit) -> SessionReport:
@@ -276,6 +279,43 @@ class Sessions:
         command = Loop(self._guidance(plan, first, state.task))
         return report_after(session, session.do(command, lambda now: self._unmet(session, now, None)))
 
+    def go_to(self, id_: str | None, phase: str, reason: str) -> SessionReport:
+        """Move the session to a phase, by its id, its name or its number: a person's way."""
+        session = self.choose(id_)
+        state = session.read().state
+        plan = session.pinned_plan(state)
+        if plan is None or not state.is_active:
+            raise RefusedError("no workflow is active in this session")
+        to = find_stop(plan, phase)
+        command = GoTo(to, reason, self._guidance(plan, to, state.task))
+        return report_after(session, session.do(command, lambda now: self._unmet(session, now, to)))
+
+    def block(self, id_: str | None, reason: str, question: str = "") -> SessionReport:
+        """The agent cannot go on: wait for a person."""
+        return self._ask_person(id_, machine.Block(reason, question))
+
+    def _ask_person(self, id_: str | None, command: machine.Block | Cancel) -> SessionReport:
+        session = self.choose(id_)
+        return report_after(session, session.do(command))._replace(run=session.about().run)
+
+    def answer(self, id_: str | None, note: str = "", *, by_run: bool = False) -> SessionReport:
+        """A person's answer. The agent is told at its next turn; that of a run (`by_run`) by its run."""
+        session = self.choose(id_)
+        run = None if by_run else session.about().run
+        if run is not None:
+            raise RefusedError(f"session `{session.id}` belongs to run `{run}`", f"`handrail answer {run}`")
+        report = report_after(session, session.do(machine.Answer(note)))
+        if report.refusal is None and hook_files.has_mark(session.folder, hook_files.LET_GO):
+            hook_files.set_mark(session.folder, hook_files.LET_GO, "it was answered: write a prompt in the agent")
+        return report
+
+    def answer_form(self, id_: str, values: Mapping[str, Any], *, by_run: bool = False) -> SessionReport:
+        """A person's answer to the form of a session's question (`words.question_form`)."""
+        note = str(values.get("answer") or values.get("note") or "")
+        if values.get("cancel"):
+            return self.cancel(id_, confirmed=True, reason=note)
+        return self.answer(id_, note, by_run=by_run)
+
     def _guidance(self, plan: Plan | None, at: int, task: str) -> StopGuidance:
         """The practices of the project for a stop. They are chosen now, and kept while the session is there."""
         names = plan.stops[at].guidance if plan is not None and 0 <= at < len(plan.stops) else ()
@@ -294,6 +334,10 @@ class Sessions:
             return None
         why, what = unmet
         return Refusal("not-enforced", f"{why[:1].upper()}{why[1:]}. Tell the person: {what}.")
+
+    def ask_to_cancel(self, id_: str | None, reason: str = "") -> SessionReport:
+        """An agent wants to cancel the workflow. Its policy decides whether it may, and whether a person is asked."""
+        return self._ask_person(id_, Cancel(False, reason, by_agent=True))
 
     def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "", link: str | None = None) -> SessionReport:
         """Cancel the workflow. If a person confirms it, the agent is free in every case, also if files are damaged.
@@ -348,6 +392,19 @@ class Sessions:
             message = f"no workflow is active in session `{session.id}`"
             raise RefusedError(message, "start one: `handrail start NAME TASK`")
         return card["context"]
+
+
+def find_stop(plan: Plan, phase: str) -> int:
+    """The stop with this number (`3.1`), id or name. Raises `RefusedError` unless there is exactly one."""
+    for field in ("number", "id", "name"):
+        places = [at for at, stop in enumerate(plan.stops) if getattr(stop, field) == phase]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            numbers = ", ".join(f"`{plan.stops[at].number}`" for at in places)
+            raise RefusedError(f"{plan.name} has {len(places)} phases `{phase}`", f"use a number: {numbers}")
+    known = ", ".join(f"`{stop.number}` {stop.id}" for stop in plan.stops[: words.MAX_LISTED])
+    raise NotFound(f"{plan.name} has no phase `{phase}`", f"its phases: {known}")
 
 
 CANCEL_SECONDS = 2.0

@@ -18,6 +18,7 @@ from handrail.base.errors import StateError
 from handrail.base.files import make_private
 from handrail.base.record import Record
 from handrail.guided.sessions import hook_files, machine, words
+from handrail.guided.sessions.decisions import decide
 from handrail.guided.sessions.denials import denials_since, tool_counts
 from handrail.guided.sessions.hook_files import ABOUT, JOURNAL, SessionRef
 from handrail.guided.sessions.machine import (
@@ -266,10 +267,11 @@ class Session:
         with self.locked(seconds):
             snapshot = self.read()
             plan = self.pinned_plan(snapshot.state)
-            decision = machine.decide(plan, snapshot.state, command, guard(snapshot.state) if guard else None)
+            decision = decide(plan, snapshot.state, command, guard(snapshot.state) if guard else None)
             if not decision.events:
                 return CommandOutcome(plan, snapshot.state, snapshot.state, decision, snapshot.by)
             by = self._by() if self._by is not None else None
+            decision = decision._replace(events=tuple([_with_cause(event, by or "") for event in decision.events]))
             return CommandOutcome(plan, snapshot.state, self._record(snapshot, decision, plan, by), decision, by)
 
     def _record(self, snapshot: Snapshot, decision: Decision, plan: Plan | None, by: str | None) -> State:
@@ -309,6 +311,10 @@ class Session:
 
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
+
+
+def _with_cause(event: Event, by: str) -> Event:
+    return event._replace(by=by) if "by" in event._fields else event  # type: ignore[call-arg]  # it has the field
 
 
 def start_lock(folder: str) -> AbstractContextManager[int]:
@@ -418,8 +424,12 @@ def _message(outcome: CommandOutcome, plan: Plan | None, results: tuple[CheckRes
             return text + note if is_cut_summary(left.summary) else text
         case machine.Looped():
             return words.looped_text(plan, before, after)
+        case machine.Blocked() | machine.CancelAsked() as asked if asked.question:
+            return words.blocked_text(after)
         case machine.CancelAsked():
             return words.cancel_asked_text(after)
+        case machine.WentTo() | machine.Answered():
+            return words.status_text(plan, after, moment(after.started))
         case machine.Cancelled():
             return words.farewell(plan, after) or ""
         case machine.Reloaded():

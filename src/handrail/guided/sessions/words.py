@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from handrail import STEP_TOOL
 from handrail.guided.workflows.plan import DONE, NONE
+from handrail.source.plain_text import caller_words
 from handrail.source.templates import placeholders, render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from handrail.extensions.contracts.messages import CardTexts, GateRules
     from handrail.guided.sessions.machine import CheckResult, State
@@ -62,7 +64,10 @@ ORCHESTRATOR: dict[str, str] = {
 _CHANGERS = frozenset(("edit", "write", "multiedit", "notebookedit", "apply_patch"))
 _SHELL = "bash"
 _DONE_MESSAGE = "{workflowName} is done.\nTask: {taskDescription}\nPhases: {phaseCount}, steps: {globalStepCount}"
-_CANCELLED_MESSAGE = "{workflowName} was cancelled in the phase {phaseName}.\nTask: {taskDescription}"
+IF_BLOCKED = (
+    f'If you cannot go on honestly, call {STEP_TOOL} with action "blocked" and the reason: a person will answer, and '
+    "until then you may stop."
+)
 
 
 def allowed_tools(stop: Stop) -> str:
@@ -225,9 +230,47 @@ def context_text(plan: Plan, state: State, values: Mapping[str, str] | None = No
         *_guidance(state),
         *_checks(stop),
         *profiles,
+        *_news_of_person(state),
         render(message_template(plan, "advanceReminder"), values),
+        IF_BLOCKED,
     ]
     return "\n".join(lines)
+
+
+def _news_of_person(state: State) -> list[str]:
+    """What a person told the agent, and what a person is asked."""
+    asked = f"**Waiting for a person:** {state.reason} {state.question}"
+    return [*([f"**{state.note}**", ""] if state.note else []), *([asked, ""] if state.question else [])]
+
+
+def question_form(state: State) -> dict[str, Any] | None:
+    """What a session asks a person, as a form; None if it asks nothing. Each question has its own id."""
+    if not state.question:
+        return None
+    if state.asks_to_cancel:
+        title = f"The agent asks to cancel the workflow: {state.reason or 'it gave no reason'}"
+        yes = {"id": "cancel", "type": "boolean", "label": "Cancel the workflow", "default": False}
+        note = {"id": "note", "type": "text", "label": "A note for the agent, if it has to go on", "default": ""}
+        return {"formId": f"cancel-{state.exchanges}", "title": title, "fields": [yes, note]}
+    answer = {"id": "answer", "type": "text", "label": "Answer", "multiline": True, "required": True}
+    about = {"title": state.question, "description": f"The agent cannot go on: {state.reason}"}
+    return {"formId": f"blocked-{state.exchanges}", **about, "fields": [answer]}
+
+
+def waiting_text(state: State) -> str:
+    """What the person is told when the agent stops because it asked them something."""
+    if state.asks_to_cancel:
+        asked = f"The agent asks to cancel the workflow: {state.reason or 'it gave no reason'}."
+        return f"{asked} Yes: `handrail cancel --yes`. No: `handrail unblock --note TEXT`, or write to the agent."
+    how = "Answer it here, or with `handrail unblock --note TEXT`."
+    return f"The agent cannot go on: {state.reason}. It asks: {state.question} {how}"
+
+
+def blocked_text(state: State) -> str:
+    """The result of `blocked`, and of a `cancel` that a person has to confirm."""
+    what = "whether to cancel the workflow" if state.asks_to_cancel else f"this: {state.question}"
+    meanwhile = "The workflow stays active, and so do the rules of this phase."
+    return f"A person is asked {what} {meanwhile} End your turn now; you are told the answer when there is one."
 
 
 def _summaries(state: State) -> list[str]:
@@ -269,8 +312,11 @@ def farewell(plan: Plan, state: State) -> str | None:
     """The text for the person, shown once when the workflow has ended; None while it has not."""
     if state.status not in ("done", "cancelled"):
         return None
-    default = _DONE_MESSAGE if state.status == "done" else _CANCELLED_MESSAGE
-    return render(plan.texts.get("completionMessage", default), variables(plan, state))
+    if state.status == "done":
+        return render(plan.texts.get("completionMessage", _DONE_MESSAGE), variables(plan, state))
+    who, why = caller_words(state.ended_by), state.reason
+    cancelled = f"{plan.name} was cancelled{f' by {who}' if who else ''} in the phase {plan.stops[state.at].name}"
+    return f"{cancelled}{f': {why}' if why else '.'}\nTask: {state.task}"
 
 
 def instructions(plan: Plan, state: State) -> str:
@@ -330,6 +376,7 @@ def status_text(plan: Plan, state: State, started: str) -> str:
         *[f"**Refused:** an agent tried `{command}`; only a person may run it" for command in state.refused],
         "",
         *_summaries(state),
+        *_news_of_person(state),
         "**What to do now:**",
         instructions(plan, state),
     ]
@@ -354,7 +401,7 @@ def _same_again(state: State) -> list[str]:
         return []
     fact = f"This is the same failure as before, {state.same_failures} times in a row: what you changed did not help."
     advice = "Do not try the same again. Find the cause first: read the whole output, and question your assumptions."
-    return [f"{fact} {advice} If you cannot fix it, stop and tell the person what you tried and what is in the way."]
+    return [f'{fact} {advice} If you cannot fix it, use action "blocked": say what you tried and what is in the way.']
 
 
 def check_lines(results: tuple[CheckResult, ...], stop: Stop) -> list[str]:

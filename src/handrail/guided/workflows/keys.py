@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.extensions.contracts import Check
+from handrail.settings.sections import CANCEL_FIELD
 from handrail.source.fields import NOT_BLANK, Field, json_schema, kinds_schema, shape
 
 COMMAND_NAME = "A-Za-z0-9_-"
@@ -49,7 +50,7 @@ TEXTS = (
     ),
     _text(
         "completionMessage",
-        "what the person is told once, when the workflow is done or cancelled",
+        "what the person is told once, when the workflow is done",
         "Done: {description}",
     ),
 )
@@ -90,6 +91,7 @@ WORKFLOW = shape(
         explained=("a person can start it", "it runs only inside other workflows"),
     ),
     Field("loopable", ("boolean",), "whether the agent may restart the phases with `loop`", default=True),
+    CANCEL_FIELD,
     Field(
         "sessionNameMaxLength",
         ("integer",),

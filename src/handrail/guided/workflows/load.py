@@ -267,6 +267,7 @@ def _workflow(job: Loaded, reader: MappingReader, file: str) -> WorkflowSpec | N
         entries=entries,
         texts=texts,
         session_name_length=50 if length is None else length,
+        cancel=reader.text("cancel") or "",
     )
 
 

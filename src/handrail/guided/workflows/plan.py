@@ -120,7 +120,9 @@ class Stop(Record):
 
 
 class Plan(Record):
-    """A whole workflow, ready for a session. `orchestrates` is as in `WorkflowSpec`; plans of 0.1.0 do not have it."""
+    """A whole workflow, ready for a session. `orchestrates` and `cancel` are as in `WorkflowSpec`; plans of older
+    versions do not have them.
+    """
 
     key: str
     name: str
@@ -130,6 +132,7 @@ class Plan(Record):
     session_name_length: int
     stops: tuple[Stop, ...]
     orchestrates: bool = False
+    cancel: str = ""
 
     @property
     def profiles(self) -> list[str]:

@@ -52,7 +52,8 @@ PhaseEntry = PhaseSpec | Reference
 class WorkflowSpec(Record):
     """A workflow and everything its own files say.
 
-    `orchestrates`: it was written for pi-workflows, whose default texts make the agent an orchestrator.
+    `orchestrates`: it was written for pi-workflows, whose default texts make the agent an orchestrator. `cancel` says
+    who may cancel it, empty if the settings say it.
     """
 
     key: str
@@ -66,6 +67,7 @@ class WorkflowSpec(Record):
     texts: dict[str, str]
     session_name_length: int
     orchestrates: bool = False
+    cancel: str = ""
 
     @property
     def references(self) -> tuple[Reference, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 from handrail.tui.lines.run import check_line
 from handrail.tui.lines.run_tree import Folds
 from handrail.tui.lines.words import STYLES, Piece, TextLine, Times, cell, line, sign, spell, word
+from handrail.view.rows.home import OPEN
 from handrail.view.rows.rows import Row
 from handrail.view.text.columns import columns, sign_of
 
@@ -29,7 +30,7 @@ def session_head(head: Row, times: Times, width: int) -> tuple[Piece, ...]:
     words = [f"{char} {word(status)}", *([f"step {head['steps']}"] if head.get("steps") else [])]
     if start is not None:
         words.append(spell((times.now if end_ is None else end_) - start))
-    if head.get("turn") in TURNS and status == "active":
+    if head.get("turn") in TURNS and status in OPEN:
         words.append(TURNS[str(head["turn"])])
     end = " · ".join(words)
     room = max(10, width - columns(end) - 2)
@@ -51,7 +52,7 @@ def phase_lines(
                 loop = "  ↻ may start over" if stop.get("loopable") else ""
                 yield line(None, Piece(f" {'  ' * depth}▾   {name}{loop}", "bold"))
         old_levels = levels
-        indent, is_here = "  " * len(levels), stop.get("state") == "current" and head.get("status") == "active"
+        indent, is_here = "  " * len(levels), stop.get("state") == "current" and head.get("status") in OPEN
         is_folded = folds.get(str(stop["id"]), not is_here)
         yield _phase_line(stop, f" {indent}{'▸' if is_folded else '▾'} ", head, times, width)
         if not is_folded:
@@ -62,7 +63,7 @@ def phase_lines(
 
 def _phase_line(stop: Row, lead: str, head: Row, times: Times, width: int) -> TextLine:
     state = str(stop.get("state") or "ahead")
-    is_here = state == "current" and head.get("status") == "active"
+    is_here = state == "current" and head.get("status") in OPEN
     status = {"ahead": "pending", "current": "active" if is_here else "stopped"}.get(state, state)
     name = f"{stop.get('emoji') or ''} {stop.get('name') or ''}".strip() + ("  here" if is_here else "")
     start, end = stop.get("entered"), stop.get("left")
@@ -113,7 +114,8 @@ def move_lines(moves: Iterable[Row], stops: Iterable[Row], times: Times, width: 
         origin, target = names.get(row.get("from"), ""), names.get(row.get("to"), "")
         cause = str(row.get("how") or "")
         text = f"{times.time_of_day(row.get('at') or 0.0)}  {cell(cause, 7)} " + f"{origin} → {target}".strip()
-        summary = str(row.get("summary") or "").replace("\n", " ")
+        by = f"by {row['by']}" if cause != "next" and row.get("by") else ""
+        summary = "  ".join(filter(None, [by, str(row.get("summary") or "").replace("\n", " ")]))
         yield line(str(row["id"]), f" {cell(text, min(46, width))} ", Piece(cell(summary, max(0, width - 48)), "dim"))
 
 
@@ -136,6 +138,8 @@ def last_words(head: Row, denials: Iterable[Row], moves: Iterable[Row], times: T
         for row in denials
     ]
     events += [(float(row.get("at") or 0.0), f"{row.get('how')}") for row in moves]
+    if head.get("question"):
+        return f"? {head.get('reason') or ''} {head['question']} (a answers)"
     if head.get("refused"):
         return f"! an agent tried `{head['refused'][-1]}`; only a person may run it"
     if not events:

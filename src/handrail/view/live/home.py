@@ -19,8 +19,9 @@ from handrail.base.errors import StateError
 from handrail.driven.artifacts.scope import NO_BRANCH, default_scope
 from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.store import Session, report_now
+from handrail.guided.sessions.words import question_form
 from handrail.settings.folders import file_name
-from handrail.view.rows.home import HomeTopic, SessionLine
+from handrail.view.rows.home import OPEN, HomeTopic, SessionLine
 from handrail.view.rows.rows import RowMessage
 
 LOOK_AT_ALL = 2.0
@@ -46,7 +47,7 @@ class GuidedSessions:
         _, time_changed = files.size_and_time(self.app.places.sessions(self.app.project))
         if time.monotonic() >= self._next_look or time_changed != self._folder or not self._is_settled(time_changed):
             return True
-        active = (id_ for id_, line in self.lines.items() if line.status == "active")
+        active = (id_ for id_, line in self.lines.items() if line.status in OPEN)
         return any(_folder_mark(self._sessions[id_]) != self._marks[id_] for id_ in active)
 
     def refresh(self) -> bool:
@@ -61,7 +62,7 @@ class GuidedSessions:
             self._next_look = now + LOOK_AT_ALL
         for id_, session in self._sessions.items():
             line = self.lines.get(id_)
-            if looks_at_all or line is None or line.status == "active" or self._marks[id_] is None:
+            if looks_at_all or line is None or line.status in OPEN or self._marks[id_] is None:
                 has_changed |= self._look(id_, session)
         return has_changed
 
@@ -110,6 +111,7 @@ def session_line(session: Session, time_changed: float | None) -> SessionLine:
         done=None if outer is None else outer.total if state.status == "done" else outer.position,
         total=None if outer is None else outer.total,
         line=report.status_line,
+        asks=question_form(state),
     )
 
 

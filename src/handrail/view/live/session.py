@@ -79,7 +79,7 @@ class LiveSession:
                 self.topic.deny(one._replace(excerpt=self.hide(one.excerpt), reason=self.hide(one.reason)))
                 continue
             for data in one["events"]:
-                self.topic.take(at, machine.event_from_json(data))
+                self.topic.take(at, machine.event_from_json(data), one.get("by"))
         is_turn = hook_files.has_mark(folder, hook_files.TURN) and not hook_files.has_mark(folder, hook_files.PAUSED)
         let_go = clean(hook_files.mark_text(folder, hook_files.LET_GO)) or None
         self.topic.mark({"turn": "agent" if is_turn else "person", "letGo": let_go})

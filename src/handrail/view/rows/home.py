@@ -18,6 +18,8 @@ from handrail.source.output_text import clean
 from handrail.view.rows.rows import LONG, SHORT, Rows, short_text
 
 ENTRIES = "entries"
+OPEN = ("active", "waiting")
+"""The statuses of a session that has not ended."""
 _PATH = re.compile(r" `/[^`]*`")
 NEEDS, RUNNING, DELAYED, RECENT = GROUPS = ("needs", "running", "delayed", "recent")
 MOST_OF_GROUP, MOST = 100, 200
@@ -32,7 +34,7 @@ class SessionLine(NamedTuple):
     """A guided session in one line. `let_go` is why its agent was allowed to stop; None if it was not.
 
     `place` are the names of the phase and of what it is in, `done` the phases before it, `changed` the time of the last
-    change. `problem` is why it cannot be read.
+    change. `problem` is why it cannot be read, `asks` the form of what it asks a person.
     """
 
     id: str
@@ -48,6 +50,7 @@ class SessionLine(NamedTuple):
     total: int | None = None
     line: str | None = None
     problem: str | None = None
+    asks: Mapping[str, Any] | None = None
 
 
 class HomeTopic:
@@ -207,24 +210,35 @@ def _reason(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[s
     return {"path": glance.get("path"), "code": glance.get("code"), "message": message[:LONG]}
 
 
+def _need_of_session(session: SessionLine) -> dict[str, Any] | None:
+    if session.asks is None:
+        return None
+    about = {"id": session.asks["formId"], "kind": "form", "since": session.changed, "count": 1}
+    return {**about, "title": clean(session.asks["title"])[:SHORT], "fields": len(session.asks["fields"])}
+
+
+def _reason_of_session(session: SessionLine) -> dict[str, Any] | None:
+    if session.problem is not None:
+        message = clean(f"cannot be read: {_without_paths(session.problem)}")[:LONG]
+        return {"path": None, "code": "damaged", "message": message}
+    return None if session.let_go is None else {"path": None, "code": "stopped", "message": short_text(session.let_go)}
+
+
 def _session(session: SessionLine, opened_at: float | None) -> Ranked:
     start = session.started or 0.0
-    end = None if session.status == "active" or session.problem is not None else session.changed
+    is_open, need = session.status in OPEN, _need_of_session(session)
+    end = None if is_open or session.problem is not None else session.changed
     is_seen = (opened_at is not None) if session.problem is not None else (end is None or (opened_at or 0.0) >= end)
     if session.problem is not None and not is_seen:
         group, rank = NEEDS, (_FAILED, -(session.changed or 0.0))
-    elif session.status == "active" and session.let_go is not None:
+    elif need is not None:
+        group, rank = NEEDS, (_QUESTION, session.changed or start)
+    elif is_open and session.let_go is not None:
         group, rank = NEEDS, (_STOPPED, session.changed or start)
-    elif session.status == "active":
+    elif is_open:
         group, rank = RUNNING, (0, -start)
     else:
         group, rank = RECENT, (0, -(session.changed or start))
-    reason = (
-        None if session.let_go is None else {"path": None, "code": "stopped", "message": short_text(session.let_go)}
-    )
-    if session.problem is not None:
-        message = clean(f"cannot be read: {_without_paths(session.problem)}")[:LONG]
-        reason = {"path": None, "code": "damaged", "message": message}
     return (*rank, session.id), {
         "id": f"session:{session.id}",
         "kind": "session",
@@ -233,10 +247,11 @@ def _session(session: SessionLine, opened_at: float | None) -> Ranked:
         "name": clean(session.workflow or session.id)[:SHORT],
         "about": clean(session.task)[:SHORT],
         "place": [clean(part)[:SHORT] for part in session.place],
-        **dict.fromkeys(("round", "need", "delay", "doing", "seconds")),
+        **dict.fromkeys(("round", "delay", "doing", "seconds")),
+        "need": need,
         "done": session.done,
         "total": session.total,
-        "why": reason,
+        "why": _reason_of_session(session),
         "who": session.agent,
         "started": session.started,
         "ended": end,

@@ -18,7 +18,7 @@ from handrail.driven.runs.state import OWN
 from handrail.driven.runs.summary import kind_of_question, verdict_of
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.extensions.contracts.check import subject
-from handrail.source.plain_text import one_line
+from handrail.source.plain_text import caller_words, one_line
 from handrail.source.values import shown
 from handrail.view.rows.rows import Row, Rows, cleaned_value, long_text, short_text
 from handrail.view.rows.run_tree import NodeTree, RowWindow
@@ -80,12 +80,19 @@ class BarRows:
 
 
 VISITS = "visits"
-_STATUS_OF_END = {"entered": "done", "finished": "done", "looped": "skipped", "let-go": "failed", "cancelled": "failed"}
+_STATUS_OF_END = {
+    "entered": "done",
+    "finished": "done",
+    "looped": "skipped",
+    "went-to": "skipped",
+    "let-go": "failed",
+    "cancelled": "failed",
+}
 
 
 def take_visit(window: RowWindow, event: Guided) -> None:
     """A visit is the time that an agent spends in a phase of its workflow. Only the last one of a step may be open."""
-    path, is_new = event.path, event.kind in ("entered", "looped")
+    path, is_new = event.path, event.kind in ("entered", "looped", "went-to")
     last_visit = next(reversed(window.rows_of(path, VISITS)), None)
     if last_visit is not None and event.kind not in _STATUS_OF_END:
         window.put(VISITS, last_visit["id"], path, {"note": short_text(guided_words(event, is_short=True))})
@@ -100,12 +107,20 @@ def take_visit(window: RowWindow, event: Guided) -> None:
 
 def guided_words(event: Guided | GuideNews, *, is_short: bool = False) -> str:
     """What happened in a workflow, in one line. `is_short`: the phase is named beside it already."""
-    text, phase = shown(one_line(event.text), SHORT_NOTE), event.phase
+    text, phase, who = shown(one_line(event.text), SHORT_NOTE), event.phase, caller_words(event.by)
     match event.kind:
         case "entered":
             return f"phase {event.place}"
         case "looped":
-            return f"the agent starts over at {event.place}"
+            return f"{who or 'the agent'} starts over at {event.place}"
+        case "went-to":
+            return f"{who or 'a person'} moved it to {event.place}: {text}"
+        case "blocked":
+            return f"{who or 'the agent'} cannot go on{'' if is_short else f' in {phase}'}: {text}"
+        case "asked-to-cancel":
+            return f"{who or 'the agent'} asks to cancel the workflow" + (f": {text}" if text else "")
+        case "answered":
+            return f"{who or 'a person'} answered" + (f": {text}" if text else "")
         case "check-failed":
             return f"cannot be left yet: {text}" if is_short else f"{phase} cannot be left yet: {text}"
         case "check-held":
@@ -117,7 +132,7 @@ def guided_words(event: Guided | GuideNews, *, is_short: bool = False) -> str:
         case "finished":
             return "the workflow is done"
         case "cancelled":
-            return f"the workflow was cancelled in {phase}" + (f": {text}" if text else "")
+            return f"the workflow was cancelled{f' by {who}' if who else ''} in {phase}" + (f": {text}" if text else "")
         case _:
             return f"{event.kind}: {text}"
 

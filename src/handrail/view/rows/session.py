@@ -17,9 +17,10 @@ from handrail.guided.sessions.denials import Denial
 from handrail.guided.sessions.machine import Event, State
 from handrail.guided.workflows.plan import Plan, Stop
 from handrail.source.output_text import clean
-from handrail.view.rows.rows import HEAD, LONG, Rows
+from handrail.source.plain_text import caller_words
+from handrail.view.rows.rows import HEAD, LONG, Rows, cleaned_value
 
-STOPS, MOVES, CHECKS, DENIALS = "stops", "moves", "checks", "denials"
+STOPS, MOVES, CHECKS, DENIALS, NEEDS = "stops", "moves", "checks", "denials", "needs"
 MOST_DENIALS = 200
 Pinned = Callable[[str], Plan | None]
 
@@ -41,6 +42,9 @@ class SessionTopic:
         self._visits: dict[int, int] = {}
         self._end_time: float | None = None
         self._denied: Counter[str] = Counter()
+        self._skipped: set[int] = set()
+        self._asked_at = 0.0
+        self._by = ""
         self._head()
 
     def mark(self, facts: Mapping[str, Any]) -> None:
@@ -66,8 +70,9 @@ class SessionTopic:
             self.rows.drop(DENIALS, denials[0]["id"])
         self._head()
 
-    def take(self, at: float, event: Event) -> None:
-        """Apply the next event of the journal, recorded at the time `at`."""
+    def take(self, at: float, event: Event, by: str | None = None) -> None:
+        """Apply the next event of the journal, recorded at the time `at`. `by` is who caused it."""
+        self._by = caller_words(by)
         self.rows.seq += 1
         old_state, self.state = self.state, machine.apply(self.state, event)
         match event:
@@ -78,19 +83,45 @@ class SessionTopic:
             case machine.Reloaded():
                 self._show_plan()
                 self._move(at, old_state.at, event.to, "reload", "")
-            case machine.Moved() | machine.Looped():
-                cause = "next" if isinstance(event, machine.Moved) else "loop"
-                self._loops += cause == "loop"
-                self._move(at, event.origin, event.to, cause, getattr(event, "summary", ""))
+            case machine.Moved():
+                self._move(at, event.origin, event.to, "next", event.summary)
+            case machine.Looped():
+                self._loops += 1
+                self._move(at, event.origin, event.to, "loop", "")
+            case machine.WentTo():
+                self._go(at, event)
             case machine.Finished():
                 self._move(at, event.origin, None, "done", event.summary)
             case machine.Cancelled():
                 self._move(at, event.at, None, "cancel", event.reason)
             case machine.Checked():
                 self._check(at, event)
+            case machine.Blocked() | machine.Answered() | machine.CancelAsked() | machine.CancelWithdrawn():
+                self._asked_at = at
             case _:
                 pass
+        self._ask()
         self._head()
+
+    def _ask(self) -> None:
+        """The row of what the session asks a person. The question of a run's session is asked by its run."""
+        form = words.question_form(self.state) if self.facts.get("run") is None else None
+        for row in self.rows.section(NEEDS):
+            if form is None or row["id"] != form["formId"]:
+                self.rows.drop(NEEDS, row["id"])
+        if form is not None and self.rows.get(NEEDS, form["formId"]) is None:
+            shown = cleaned_value(form, ("id", "default"))
+            row = {"of": f"session:{self.facts.get('conversation')}", "path": None, "kind": "form", "action": None}
+            row |= {"digest": self.state.task_id, "answered": None, "title": shown["title"], "form": shown}
+            self.rows.put(NEEDS, form["formId"], {**row, "since": self._asked_at})
+
+    def _go(self, at: float, event: machine.WentTo) -> None:
+        """A person's move: the results of the checks from there on are void, and phases that it passes are skipped."""
+        self._skipped |= set(range(event.origin, event.to))
+        for row in self.rows.section(CHECKS):
+            if row["stop"] >= event.to:
+                self.rows.put(CHECKS, row["id"], _NEVER_RUN)
+        self._move(at, event.origin, event.to, "goto", event.reason)
 
     def _begin(self, at: float, cause: str) -> None:
         """A task begins here. The rows of an earlier one are no longer shown."""
@@ -99,7 +130,7 @@ class SessionTopic:
             for row in self.rows.section(section):
                 self.rows.drop(section, row["id"])
         self._moves = self._loops = 0
-        self._visits, self._end_time, self._denied = {}, None, Counter()
+        self._visits, self._end_time, self._denied, self._skipped = {}, None, Counter(), set()
         self._show_plan()
         if self.state.is_active:
             self._move(at, None, self.state.at, cause, "")
@@ -135,19 +166,23 @@ class SessionTopic:
         """The agent goes from a phase to another one, or the workflow ends."""
         self._moves += 1
         summary = {"summary": _short_text(text)}
-        self.rows.put(MOVES, str(self._moves), {"from": origin, "to": target, "how": cause, "at": at, **summary})
+        self.rows.put(
+            MOVES, str(self._moves), {"from": origin, "to": target, "how": cause, "by": self._by, "at": at, **summary}
+        )
         if origin is not None:
-            self._put_stop(origin, {"left": at, **(summary if text and cause != "cancel" else {})})
+            self._put_stop(origin, {"left": at, **(summary if text and cause in ("next", "done") else {})})
         if target is None:
             self._end_time = at
         else:
+            self._skipped.discard(target)
             self._visits[target] = self._visits.get(target, 0) + (cause != "reload" or origin != target)
             self._put_stop(target, {"entered": at, "left": None, "visits": self._visits[target]})
         position, is_done = self.state.at, self.state.status == "done"
         for row in self.rows.section(STOPS):  # after a loop, phases that were visited are ahead again
             is_behind = is_done or row["order"] < position
             state = "done" if is_behind else "current" if row["order"] == position else "ahead"
-            self.rows.put(STOPS, row["id"], {"state": state})
+            is_skipped = is_behind and row["order"] in self._skipped
+            self.rows.put(STOPS, row["id"], {"state": "skipped" if is_skipped else state})
 
     def _put_stop(self, at: int, fields: dict[str, Any]) -> None:
         if self.plan is not None and at < len(self.plan.stops):
@@ -179,8 +214,11 @@ class SessionTopic:
             "deniedTools": dict(self._denied),
             "started": state.started or None,
             "ended": self._end_time,
-            "cancelPending": state.cancel_asked,
+            "cancelPending": state.cancel_asked or state.asks_to_cancel,
             "refused": list(state.refused),
+            "question": clean(state.question)[:LONG] or None,
+            "reason": clean(state.reason)[:LONG] or None,
+            "endedBy": state.ended_by or None,
         })  # fmt: skip
 
 

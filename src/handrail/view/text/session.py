@@ -40,14 +40,16 @@ def _lines(report: SessionReport, session: str | None, clock: Callable[[float], 
         yield f"Fix this, then run {_command('next', session)} again."
     elif not state.is_active:
         yield from _end_lines(report, plan)
-    elif isinstance(event, machine.CancelAsked):
+    elif isinstance(event, machine.CancelAsked) and not event.question:
         yield "Nothing is cancelled yet."
         yield f"To cancel: {_command('cancel', session, '--yes')}, or run {_command('cancel', session)} once more."
+    elif isinstance(event, machine.CancelAsked | machine.Blocked):
+        yield from _question_lines(state, session)
     elif isinstance(event, machine.Reloaded):
         yield "The session continues here with the edited files."
     else:
         yield from _event_lines(report, plan)
-        yield from _status_lines(plan, state, clock) if event is None else ()
+        yield from _status_lines(plan, state, session, clock) if event is None else ()
         yield from ["", denied_words(report.denied)] if report.denied and event is None else ()
         yield from _phase_text(plan, state, session)
 
@@ -61,6 +63,17 @@ def _end_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
         yield denied_words(report.denied)
 
 
+def _question_lines(state: State, session: str | None) -> Iterator[str]:
+    """What a person is asked, and what to type."""
+    if state.asks_to_cancel:
+        yield f"? The agent asks to cancel the workflow: {one_line(state.reason) or 'it gave no reason'}"
+        yield f"To cancel it: {_command('cancel', session, '--yes')}. To keep it: {_command('unblock', session)}"
+    else:
+        yield f"? The agent cannot go on: {one_line(state.reason)}"
+        answer = _command("unblock", session, "--note", "your answer")
+        yield f"  It asks: {one_line(state.question)} To answer: {answer}"
+
+
 def _event_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
     match report.event:
         case machine.Moved():
@@ -71,14 +84,17 @@ def _event_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
             yield f"✓ {report.event.phase} is done.{checks_text}"
         case machine.Looped():
             yield f"{plan.stops[report.event.origin].levels[-1].name} starts over."
+        case machine.Answered() | machine.WentTo():
+            yield f"{report.state.note}\nAn agent is told that at its next turn."
 
 
-def _status_lines(plan: Plan, state: State, clock: Callable[[float], str]) -> Iterator[str]:
+def _status_lines(plan: Plan, state: State, session: str | None, clock: Callable[[float], str]) -> Iterator[str]:
     """The task, the time, and all phases with a mark at the current one."""
     yield f"task:     {one_line(state.task)}"
     yield f"started:  {clock(state.started)}" + (f", {counted(state.steps, 'step')} so far" if state.steps else "")
     yield ""
     yield from _phases(plan, state.at)
+    yield from ["", *_question_lines(state, session)] if state.question else ()
     refused_lines = [f"! an agent tried `{command}`; only a person may run it" for command in state.refused]
     yield from ["", *refused_lines] if refused_lines else ()
     summaries = [f"  {phase}: {one_line(text)}" for phase, text in state.summaries]
@@ -165,11 +181,15 @@ def session_json(report: SessionReport) -> dict[str, Any]:
         "summaries": [{"phase": phase, "summary": text} for phase, text in state.summaries],
         "message": report.message,
         "refused": report.refusal.code if report.refusal else None,
-        "cancelPending": state.cancel_asked,
+        "cancelPending": state.cancel_asked or state.asks_to_cancel,
         "by": report.by,
         "refusedCommands": list(state.refused),
         "denied": sum(report.denied.values()),
         "deniedTools": dict(report.denied),
+        "reason": state.reason or None,
+        "question": state.question or None,
+        "note": state.note or None,
+        "endedBy": state.ended_by or None,
     }
     if report.run is not None:
         data["run"] = report.run

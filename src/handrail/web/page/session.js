@@ -41,14 +41,14 @@ const Here = ({ stop, checks, head, said, now }) => {
         ${checks.length ? null : never.map((claim) => html`<li key=${claim}><span class="sign pending" aria-hidden="true">○</span> ${bdi(claim)} <span class="mute">never run</span></li>`)}
       </ul>` : "no checks"}</dd>
       ${said ? html`<dt>said</dt><dd>${bdi(said.summary)} <span class="mute">(${bdi(said.name)}, a claim)</span></dd>` : null}
-      ${head.status === "active" && !head.agent ? html`<dt>next</dt><dd><code>handrail next --summary 'what you did'</code> in a terminal</dd>` : null}
+      ${isOpen(head) && !head.agent ? html`<dt>next</dt><dd><code>handrail next --summary 'what you did'</code> in a terminal</dd>` : null}
     </dl>
   `;
 };
 
 const Moves = ({ moves, names }) => html`
   <details open=${moves.length < 12}><summary>Moves ${moves.length}</summary>
-    <ol class="lines">${moves.map((move) => html`<li key=${move.id}><span class="figure">${time(move.at)}</span> ${move.how === "loop" ? "↻ " : ""}${move.how}${move.to == null ? "" : html` → ${bdi(names[move.to] ?? String(move.to + 1))}`}
+    <ol class="lines">${moves.map((move) => html`<li key=${move.id}><span class="figure">${time(move.at)}</span> ${move.how === "loop" ? "↻ " : ""}${move.how}${move.by && move.how !== "next" ? ` by ${move.by}` : ""}${move.to == null ? "" : html` → ${bdi(names[move.to] ?? String(move.to + 1))}`}
       ${move.summary ? html` <span class="mute">${bdi(move.summary)}</span>` : null}</li>`)}</ol>
   </details>
 `;
@@ -96,6 +96,7 @@ class SessionButtons extends Component {
   }
 }
 
+const isOpen = (head) => head.status === "active" || head.status === "waiting";
 const turnWords = { agent: "agent's turn", person: "your turn" };
 
 export const Session = ({ id, received, now }) => {
@@ -105,21 +106,22 @@ export const Session = ({ id, received, now }) => {
   const here = stops.find((stop) => stop.state === "current");
   const said = stops.filter((stop) => stop.summary && stop.left != null).sort((a, b) => b.left - a.left)[0];
   const moves = received.rows("moves").sort((a, b) => a.at - b.at);
-  const facts = [head.statusLine, head.status === "active" && turnWords[head.turn], `sent on ${head.sentOn ?? "–"}`, `denied ${head.denied ?? "–"}`,
+  const facts = [head.statusLine, isOpen(head) && turnWords[head.turn], `sent on ${head.sentOn ?? "–"}`, `denied ${head.denied ?? "–"}`,
     head.started == null ? "–" : duration((head.ended ?? now) - head.started)];
   return html`
     <p class="crumbs"><a href="/" aria-keyshortcuts="b">‹ home</a></p>
     <div class="titlebar">
       <h1 tabindex="-1">${bdi(head.name ?? "Session")} <span class="about">${bdi(head.task)}${head.agent ? ` · ${head.agent}` : ""}</span></h1>
       <span class=${`state ${head.status}`}><span class="sign" aria-hidden="true">${SIGNS[head.status] ?? "·"}</span> <strong class="word">${WORDS[head.status] ?? head.status}</strong> · ${plural(head.steps ?? 0, "move")}</span>
-      ${head.status === "active" ? html`<${SessionButtons} id=${id} head=${head} />` : null}
+      ${isOpen(head) ? html`<${SessionButtons} id=${id} head=${head} />` : null}
     </div>
     <p class="facts">${facts.filter(Boolean).map((fact) => html`<span key=${fact}>${bdi(fact)}</span>`)}${head.run ? html`<a href=${`/runs/${encodeURIComponent(head.run)}`}>run ${bdi(head.run)}</a>` : null}</p>
-    ${head.cancelPending ? html`<p class="notice">A cancel waits for its confirmation.</p>` : null}
+    ${head.reason && head.question ? html`<p class="notice">? ${head.cancelPending ? "The agent asks to cancel the workflow" : "The agent cannot go on"}: ${bdi(head.reason)}</p>` : null}
+    ${head.cancelPending && !head.question ? html`<p class="notice">A cancel waits for its confirmation.</p>` : null}
     ${head.stoppedIdle ? html`<p class="notice">! The agent stopped ${head.stoppedIdle === 1 ? "once" : `${head.stoppedIdle} times`} without progress.</p>` : null}
     ${needsOf(received, `session:${id}`).filter((need) => !need.answered).map((need) => html`<${Question} key=${need.id} need=${{ of: `session:${id}`, ...need }} />`)}
     ${here ? html`<${Here} stop=${here} head=${head} said=${said} now=${now} checks=${received.rows("checks").filter((check) => (check.stop ?? Number(check.node)) === here.order)} />` : null}
-    ${head.status === "active" ? html`<${Told} id=${id} agent=${head.agent} version=${received.seq} />` : null}
+    ${isOpen(head) ? html`<${Told} id=${id} agent=${head.agent} version=${received.seq} />` : null}
     <${Graph} item=${graphOfStops(stops)} took=${(stop) => tookOf(stop, head, now)} label="Phases of this session" />
     <${Moves} moves=${moves} names=${stops.map((stop) => stop.name)} />
     <${Denials} denials=${received.rows("denials")} />

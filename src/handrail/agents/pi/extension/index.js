@@ -74,7 +74,9 @@ class Guided {
 		pi.on("context", (event) => this.beforeModel(event));
 		pi.on("tool_call", (event, ctx) => this.beforeTool(event, ctx));
 		pi.on("input", (event) => {
-			if (event.source !== "extension") this.stops.interrupt();
+			if (event.source === "extension") return undefined;
+			this.stops.interrupt();
+			return this.tellOfPrompt();
 		});
 		pi.on("agent_start", () => this.stops.working());
 		pi.on("agent_end", (event, ctx) => this.onEnd(event, ctx));
@@ -132,7 +134,7 @@ class Guided {
 	async goToBranch(ctx) {
 		const { at, states } = lastPlace(ctx.sessionManager.getBranch(), STATE);
 		const isOwn = at?.session === `pi-${this.conversation}`;
-		const mustFollow = at?.status === "active" && (this.isMove || !isOwn);
+		const mustFollow = ["active", "waiting"].includes(at?.status) && (this.isMove || !isOwn);
 		this.closedBecause = null;
 		if (!at && states.length === 0 && !mayBeActive(this.config, this.conversation)) return this.screen.status(null);
 		try {
@@ -159,6 +161,17 @@ class Guided {
 	end() {
 		this.stops.end();
 		this.child.close();
+	}
+
+	// A person wrote: that answers an agent that waits for them.
+	async tellOfPrompt() {
+		await this.opening;
+		if (!this.isActive()) return;
+		try {
+			this.keep((await this.ask("input", {})).standing);
+		} catch (error) {
+			this.screen.warn(`Handrail could not be told of your prompt: ${error.message}`);
+		}
 	}
 
 	async beforeModel(event) {
@@ -224,8 +237,8 @@ class Guided {
 		const conversation = isNested ? this.parent : this.conversation;
 		const meta = { conversation, isSubagent: Boolean(isNested), call: id, cwd: ctx.cwd };
 		const onProgress = (text) => onUpdate?.({ content: [{ type: "text", text }], details: {} });
-		const { action, summary } = params;
-		const asked = { name: STEP, arguments: { action, summary }, _meta: meta };
+		const { action, summary, reason, question } = params;
+		const asked = { name: STEP, arguments: { action, summary, reason, question }, _meta: meta };
 		const result = await this.child.ask("tools/call", asked, { seconds: 0, signal, onProgress });
 		if (!isNested) this.keep(result.standing);
 		const text = result.content.map((part) => part.text).join("\n");

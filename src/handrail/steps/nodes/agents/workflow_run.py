@@ -1,8 +1,9 @@
 """`workflow-run`: drives an agent through a workflow in guided mode, without a terminal, until it is done.
 
 The hooks enforce the phases. If the agent stops too early or its program dies, it is called again in the same
-conversation, as long as it makes progress. If the workflow ended and its result was not accepted, it is started
-again in a new conversation, and the agent is told what was missing.
+conversation, as long as it makes progress. If it says that it is blocked, the run asks a person. If the
+workflow ended and its result was not accepted, it is started again in a new conversation, and the agent is told what
+was missing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from handrail.base.dataclasses import replace
 from handrail.base.errors import StateError
+from handrail.driven.forms import form_params
 from handrail.extensions.contracts import AgentJob, AgentSaid, Guide, GuideStatus, LastingError, Node, NodeContext, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
@@ -61,6 +63,7 @@ NODE = Node(
     routed=True,
 )
 LOOK_AGAIN = 0.2
+OPEN = ("active", "waiting")
 STOPPED = "it stopped before the workflow was done"
 GO_ON = "You were interrupted. Continue the workflow at its current phase."
 
@@ -74,7 +77,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         raise LastingError("agent-unguided", message)
     host = _latest(guide, agent.route.agent, context)
     status, correction = guide.standing(host), correction_text(context)
-    if status is not None and status.status != "active" and context.failure is not None:
+    if status is not None and status.status not in OPEN and context.failure is not None:
         host = (agent.route.agent, _conversation(context, context.failures))  # it had ended: begin again
         status = guide.standing(host)
     if status is not None:
@@ -132,7 +135,7 @@ class WorkflowDriver:
             following.cancel()
             self._tell_news()
         if status.status != "done":
-            raise LastingError(status.status, f"the workflow was {status.status}")
+            raise LastingError(status.status, status.message.partition("\n")[0])
         return {
             "session": status.session,
             "status": status.status,
@@ -148,7 +151,13 @@ class WorkflowDriver:
     async def _until_done(self, job: AgentJob, status: GuideStatus) -> GuideStatus:
         idle = 0
         context = replace(self.context, tell=self._tell)
-        while status.status == "active":
+        while status.status in OPEN:
+            if status.asks is not None:  # raises `Waiting` until a person has answered
+                form = form_params.to_json(form_params.form_from(status.asks))
+                self.guide.answer(self.host, (await self.context.ask(form)).values)
+                status, idle = self._status(), 0
+                job = replace(job, prompt=status.message)
+                continue
             thread = self.guide.thread(self.host)
             fresh = self.host[1] if thread is None else None
             result = await run_job(self.agent, replace(job, session=thread, new_session=fresh), context)
@@ -157,8 +166,10 @@ class WorkflowDriver:
             steps, before, status = status.steps, len(status.denied), self._status()
             self._tell_denied(status.denied[before:], result["denied"])
             error = outcome_error(result)
-            if status.status != "active":
+            if status.status not in OPEN:
                 break
+            if status.asks is not None:
+                continue
             if error is not None and result["outcome"] != "crash":
                 raise error
             idle = 0 if status.steps > steps else idle + 1
