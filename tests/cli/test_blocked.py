@@ -133,12 +133,11 @@ def test_a_phase_that_is_there_twice_is_named_by_its_number(project: Project) ->
     assert project.json("goto", "3.1", "--reason", "x")["path"] == [["twice", 2], ["inner", 0]]
 
 
-@pytest.mark.parametrize(
-    "argv", [("goto", "build", "--reason", "x"), ("unblock",), ("answer", "s", "yes"), ("cancel", "--yes")], ids=" ".join
-)
-def test_an_agent_may_not_answer_or_move(
-    ship: Project, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
-) -> None:
+ONLY_PEOPLE = [("goto", "build", "--reason", "x"), ("unblock",), ("answer", "s", "yes"), ("cancel", "--yes")]
+
+
+@pytest.mark.parametrize("argv", ONLY_PEOPLE, ids=" ".join)
+def test_an_agent_may_not_answer_or_move(ship: Project, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]) -> None:
     ship.json("blocked", "there is no key")
     (ship.home / "state" / OPEN).unlink()
     monkeypatch.setenv(VARIABLE, "1")
