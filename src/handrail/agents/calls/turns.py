@@ -217,11 +217,8 @@ def _decide_stop(host: Host, agent: str, ref: SessionRef, request: messages.Agen
         return _policy(farewell="\n".join(filter(None, (farewell, denied_words(tool_counts(denials))))))
     if request["hands_off"] or hook_files.has_mark(ref.folder, hook_files.PAUSED):
         return _policy()
-    state = session.read().state
-    if state.question and not request["was_aborted"]:
-        from handrail.guided.sessions.words import waiting_text
-
-        return _policy(let_go=waiting_text(state))
+    if card is not None and card.get("asked") and not request["was_aborted"]:
+        return _policy(let_go=card["asked"])
     is_active = card is not None and bool(card["context"])
     if request["awaits"] and is_active and hook_files.is_new_work(ref.folder, request["awaits"]):
         return _policy(let_go=LET_WAIT)

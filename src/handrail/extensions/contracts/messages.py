@@ -337,7 +337,7 @@ class StateData(TypedDict):
 
 
 class CardTexts(TypedDict):
-    """What an agent is told about the current stop, and its gate."""
+    """What an agent is told about the current stop, and its gate. `asked` is for the person that it waits for."""
 
     gate: GateRules | None
     statusLine: str | None
@@ -346,6 +346,7 @@ class CardTexts(TypedDict):
     brief: str | None
     reminder: str | None
     farewell: str | None
+    asked: NotRequired[str]
 
 
 class CardBody(CardTexts):

@@ -197,6 +197,7 @@ def card_texts(plan: Plan, state: State) -> CardTexts:
         "brief": brief if is_active else None,
         "reminder": reminder(plan, state, values) if is_active else None,
         "farewell": None if state.told else farewell(plan, state),
+        "asked": waiting_text(state),
     }
 
 
@@ -258,7 +259,9 @@ def question_form(state: State) -> dict[str, Any] | None:
 
 
 def waiting_text(state: State) -> str:
-    """What the person is told when the agent stops because it asked them something."""
+    """What the person is told when the agent stops because it asked them something; else empty."""
+    if not state.question:
+        return ""
     if state.asks_to_cancel:
         asked = f"The agent asks to cancel the workflow: {state.reason or 'it gave no reason'}."
         return f"{asked} Yes: `handrail cancel --yes`. No: `handrail unblock --note TEXT`, or write to the agent."
