@@ -154,7 +154,7 @@ class _Look:
         if self.programs:
             argv = ["/bin/sh", "-c", _FIND_MISSING, "sh", *self.programs]
             for name in (await run(argv, self.context.project, self.context.env, SECONDS)).output.splitlines():
-                message = f"the program `{name}` is not there or not executable, and {self.programs[name]} needs it"
+                message = f"the program `{name}` is not there or not executable, and {self.programs.get(name, 'the run')} needs it"
                 self.not_ready("program-missing", message, f"install `{name}`, or put its folder on the PATH")
 
     async def at_step(self, row: PreviewRow, step: Step, *, is_certain: bool) -> None:
@@ -197,7 +197,8 @@ class _Look:
         fields = {*step.declared.asks, *(str(one.get("id")) for one in params.get("fields") or ())}
         keys = {row.path, id_, row.node}
         if self.answers is None or not (keys & self.answers.sets.keys() or fields & self.answers.names(None).keys()):
-            fix = f"answer it in `--answers FILE` (`{id_}: {{FIELD: VALUE}}`), or give it a `deadline` and a `default`"
+            known = ", ".join(f"{one}: …" for one in sorted(fields)) or "FIELD: …"
+            fix = f"answer it in `--answers FILE` (`{id_}: {{{known}}}`), or give it a `deadline` and a `default`"
             if self.is_first("question", id_):
                 self.not_ready("unanswered", f"`{row.path}` asks a person, and nobody is there", fix)
         elif "fields" in params and not row.unknown:

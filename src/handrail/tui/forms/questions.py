@@ -42,6 +42,7 @@ from handrail.view.text.columns import DONE, FAILED, NOTICE, PENDING
 
 _DRAFTS = "handrail_drafts"
 _BY = {"cli": "at the command line", "tui": "in the terminal", "web": "in the page", "file": "by a file"}
+_BY |= {"deadline": "by default"}
 FormDraft = dict[str, Any]
 Need = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ import { errorsOf, Fields, focusWrong, initial, valuesOf } from "./form.js";
 import { addressOf, go, needAddress } from "./routes.js";
 import { age, time } from "./words.js";
 
-const WHERE = { cli: " in the terminal", tui: " in the terminal", web: " in a page" };
+const WHERE = { cli: " in the terminal", tui: " in the terminal", web: " in a page", deadline: " by its deadline" };
 
 const Ended = ({ need, of }) => {
   const { by, at, verdict } = need.answered;
