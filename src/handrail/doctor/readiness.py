@@ -154,7 +154,8 @@ class _Look:
         if self.programs:
             argv = ["/bin/sh", "-c", _FIND_MISSING, "sh", *self.programs]
             for name in (await run(argv, self.context.project, self.context.env, SECONDS)).output.splitlines():
-                message = f"the program `{name}` is not there or not executable, and {self.programs.get(name, 'the run')} needs it"
+                by = self.programs.get(name, "the run")
+                message = f"the program `{name}` is not there or not executable, and {by} needs it"
                 self.not_ready("program-missing", message, f"install `{name}`, or put its folder on the PATH")
 
     async def at_step(self, row: PreviewRow, step: Step, *, is_certain: bool) -> None:
