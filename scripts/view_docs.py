@@ -292,6 +292,8 @@ RUN_FIELDS: Fields = {
     "answered": "true if it waits, its answer is stored, and no process drives it",
     "hint": "the command that resumes an interrupted or an answered run",
     "damaged": "true if it cannot be read",
+    "agents": "the agents that worked in its current attempt",
+    "usage": f"{_JSON_USAGE}, of all attempts",
 }
 """A run as JSON, in the list of all runs and alone."""
 ONE_RUN_FIELDS: Fields = {
@@ -302,7 +304,6 @@ ONE_RUN_FIELDS: Fields = {
     "questions": "all open questions: `id`, `path` and `form`",
     "artifacts": "the files that it published",
     "worktree": "`path`, `branch` and `base` of its worktree",
-    "usage": _JSON_USAGE,
     "denied": _DENIED[0],
     "deniedTools": _DENIED[1],
     "hints": "what to do next",

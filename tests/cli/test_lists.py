@@ -194,3 +194,69 @@ def test_a_script_that_stops_a_run_is_not_called_a_person(project: Project) -> N
     said = project.process("stop", run, "--json")
     assert said.data["reason"].startswith("stopped by ")
     assert said.data["reason"] != "stopped by a person"  # a script, or an agent that runs the tests
+
+
+@pytest.fixture
+def used(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three runs: one with an agent that reports what it used, one that reports only a part, one without an agent."""
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    agent = "phases: [{id: a, steps: [{id: x, node: scripted-prompt, prompt: {inlineTemplate: Do it.}}]}]\n"
+    project.write(".handrail/flows/ask.yaml", agent)
+    project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{STEP}]}}]\n")
+    project.write("script.yaml", "- {usage: {inputTokens: 1200, outputTokens: 30, usd: 0.5}}\n- {say: done}\n")
+    project.json("run", "ask")
+    project.write("script.yaml", "- {usage: {inputTokens: 10, usd: 0.25}}\n- {say: done}\n")
+    project.json("run", "ask")
+    project.json("run", "demo", code=1)
+    return project
+
+
+def test_the_list_of_runs_has_what_each_cost_and_the_totals(used: Project) -> None:
+    head, *rows, totals = cells(used.run("runs").out)
+    assert head == ["RUN", "STARTED", "TOOK", "STATUS", "FLOW", "COST", "GIVEN", "WHY"]
+    assert [row[5] for row in rows[1:]] == ["≥ $0.25", "$0.50"]
+    assert totals == ["3 runs, 1s, ≥ 1,210 tokens in, ≥ 30 out, ≥ $0.75"]
+    head, *rows, totals = cells(used.run("runs", "--cost", "--flow", "ask").out)
+    assert head[5:] == ["AGENTS", "IN", "OUT", "COST"]
+    assert rows[1][5:] == ["scripted", "1,200", "30", "$0.50"]
+    assert rows[0][5:] == ["scripted", "≥ 10", "unknown", "≥ $0.25"]
+
+
+def test_programs_get_what_each_run_used_and_the_totals(used: Project) -> None:
+    listed = used.json("runs")
+    unknown = {"inputTokens": None, "outputTokens": None, "usd": None}
+    assert [run["usage"] for run in listed["runs"]] == [
+        unknown,
+        {"inputTokens": 10, "outputTokens": None, "usd": 0.25},
+        {"inputTokens": 1200, "outputTokens": 30, "usd": 0.5},
+    ]
+    assert [run["agents"] for run in listed["runs"]] == [[], ["scripted"], ["scripted"]]
+    totals = {name: value for name, value in listed["totals"].items() if name != "seconds"}
+    assert totals == {"runs": 3, "inputTokens": 1210, "outputTokens": 30, "usd": 0.75, "complete": False}
+    assert used.json("runs", "--flow", "demo")["totals"]["usd"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "flows"),
+    [
+        (["--status", "failed"], ["demo"]),
+        (["--status", "failed", "--status", "completed"], ["demo", "ask", "ask"]),
+        (["--agent", "scripted"], ["ask", "ask"]),
+        (["--agent", "codex"], []),
+        (["--flow", "ask", "--status", "failed"], []),
+        (["--since", "1h"], ["demo", "ask"]),
+    ],
+)
+def test_the_list_has_only_the_runs_that_are_asked_for(used: Project, options: list[str], flows: list[str]) -> None:
+    oldest = used.home / "state" / "runs"
+    for file in oldest.glob(f"*/{used.json('runs')['runs'][-1]['run']}/summary"):
+        file.unlink()
+        (file.parent / "1" / "created").write_text("1000000000.0")
+    assert [run["name"] for run in used.json("runs", *options)["runs"]] == flows
+    if not flows:
+        assert used.run("runs", *options).out == "no such runs in this project; `handrail runs` lists all\n"
+
+
+def test_a_time_that_is_none_is_refused(project: Project) -> None:
+    said = project.run("runs", "--since", "yesterday")
+    assert (said.code, "`--since` has to be" in said.err) == (2, True)

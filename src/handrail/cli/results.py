@@ -6,16 +6,17 @@ Imports no command-line parser, so that `status`, `sessions` and `runs` start fa
 from __future__ import annotations
 
 from handrail.cli.output import BOLD, DIM, date_and_time, painted, painted_status, styled, width
-from handrail.driven.runs.summary import reason_words
+from handrail.driven.runs.summary import reason_words, totals_of
 from handrail.guided.sessions.store import LEFT
 from handrail.settings.folders import shown_path
-from handrail.source.plain_text import one_line, plain
+from handrail.source.plain_text import counted, one_line, plain
 from handrail.view.text.columns import clipped, duration, sign_of, table
 from handrail.view.text.session import session_json, session_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from handrail.app import App
     from handrail.cli.output import Shell
@@ -81,16 +82,30 @@ def _session_row(report: SessionReport, run_status: str | None) -> tuple[str, ..
     return report.session, start_text, status, place, clipped(one_line(state.task), WIDEST_CELL)
 
 
-def list_runs(shell: Shell, runs: list[Summary]) -> None:
-    """Print one line per run, the newest first, including damaged ones."""
-    newest = runs[::-1]
+def list_runs(shell: Shell, runs: list[Summary], *, is_part: bool = False, has_costs: bool = False) -> None:
+    """Print one line per run, the newest first, including damaged ones, and then their totals.
+
+    `is_part`: not all runs of the project were asked for. With costs, a row says what was used instead of why.
+    """
+    newest, totals = runs[::-1], totals_of(runs)
     if shell.as_json:
-        return shell.data({"runs": [run.to_json() for run in newest]})
+        return shell.data({"runs": [run.to_json() for run in newest], "totals": totals})
     if not runs:
-        return shell.say("no runs in this project; start one with `handrail run NAME`")
-    rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN", "WHY")]
-    rows += [_run_row(run) for run in newest]
+        hint = "`handrail runs` lists all" if is_part else "start one with `handrail run NAME`"
+        return shell.say(f"no {'such ' * is_part}runs in this project; {hint}")
+    is_used = any(run.usage for run in runs)
+    about = ("AGENTS", "IN", "OUT", "COST") if has_costs else (*["COST"] * is_used, "GIVEN", "WHY")
+    rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", *about)]
+    for run in newest:
+        usage = _usage_cells(run.usage)
+        rows.append(
+            (*_run_row(run), *((", ".join(run.agents), *usage) if has_costs else usage[2:] * is_used + _why(run)))
+        )
     print_table(shell, rows)
+    if has_costs or is_part or is_used:
+        tokens_in, tokens_out, cost = _usage_cells(totals)
+        words = [f"{tokens_in} tokens in" if tokens_in else "", f"{tokens_out} out" if tokens_out else "", cost]
+        shell.say(", ".join(filter(None, (counted(len(runs), "run"), duration(totals["seconds"]), *words))))
     if any(run.status == "damaged" for run in runs):
         shell.talk("`handrail prune --damaged --yes` moves damaged runs away")
     if any(run.is_interrupted for run in runs):
@@ -100,6 +115,16 @@ def list_runs(shell: Shell, runs: list[Summary]) -> None:
     return None
 
 
+def _usage_cells(usage: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Tokens in, tokens out and cost. `≥`: some is not known. Empty if nothing was used."""
+    least = "" if usage.get("complete", True) else "≥ "
+    known = [usage.get(name) for name in ("inputTokens", "outputTokens", "usd")]
+    if known == [None] * 3:
+        return "", "", "unknown" if least else ""
+    tokens = [f"{least}{amount:,.0f}" if amount is not None else "unknown" for amount in known[:2]]
+    return tokens[0], tokens[1], f"{least}${known[2]:.2f}" if known[2] is not None else "unknown"
+
+
 def _run_row(run: Summary) -> tuple[str, ...]:
     start_text = "" if run.created is None else date_and_time(run.created)
     took = "" if run.seconds is None else f"{'≥ ' * run.is_least}{duration(run.seconds)}"
@@ -107,9 +132,11 @@ def _run_row(run: Summary) -> tuple[str, ...]:
         took += f" ({run.attempt} attempts)"
     status = "cannot be read" if run.status == "damaged" else run.shown_status
     words = f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
-    params, reason = one_line(run.given), one_line(reason_words(run.why))
-    about = (one_line(run.flow), clipped(params, WIDEST_CELL), clipped(reason, WIDEST_REASON))
-    return (run.id, start_text, took, words, *about)
+    return run.id, start_text, took, words, one_line(run.flow)
+
+
+def _why(run: Summary) -> tuple[str, ...]:
+    return clipped(one_line(run.given), WIDEST_CELL), clipped(one_line(reason_words(run.why)), WIDEST_REASON)
 
 
 def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -14,7 +14,7 @@ from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import UsageError
 from handrail.base.journal import JournalDamaged
-from handrail.cli.options import command, complete_run
+from handrail.cli.options import command, complete_flow, complete_run
 from handrail.cli.output import (
     BOLD,
     DIM,
@@ -34,6 +34,7 @@ from handrail.cli.terminal import WaitingLine
 from handrail.driven.runs import run_events
 from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.run_events import Event, masked_json, masked_records
+from handrail.driven.runs.summary import Summary
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.guided.sessions.guide import whole_story
 from handrail.guided.sessions.store import SessionReport
@@ -46,6 +47,7 @@ from handrail.view.text.columns import clipped
 from handrail.view.text.log import Story, given_words, guided_lines
 
 LAST = "last"
+LISTED = ("running", "waiting", "answered", "interrupted", "completed", "stopped", "failed", "cancelled", "damaged")
 LOOK_AGAIN = 0.1
 SELDOM = 0.5
 """In seconds. While nothing happens, the pause between two looks grows up to this."""
@@ -55,19 +57,38 @@ PATIENCE = 5.0
 
 @click.command()
 @click.argument("run", required=False, shell_complete=complete_run)
+@click.option("--since", metavar="TIME", help="Only those that were made in the last `7d`, `12h`, `2w`.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(LISTED), help="Only with this status.")
+@click.option("--flow", "flows", multiple=True, metavar="ID", shell_complete=complete_flow, help="Only of this flow.")
+@click.option("--agent", "agents", multiple=True, metavar="AGENT", help="Only those in which this agent worked.")
+@click.option("--cost", "has_costs", is_flag=True, help="Show what agents used instead of what happened.")
 @command
-def runs(app: App, shell: Shell, run: str | None) -> None:
+def runs(app: App, shell: Shell, run: str | None, since: str | None, has_costs: bool, **only: tuple[str, ...]) -> None:
     """List the runs of this project.
 
-    The newest one is first. With RUN, print only this run; with --json, all its phases and steps.
+    The newest one is first, and their totals are at the end. With RUN, print only this run; with --json, all its
+    phases and steps.
     """
     if run is None:
-        return list_runs(shell, app.runs.engine.summaries())
+        begin = 0.0 if since is None else app.clock() - _seconds("--since", since)
+        listed = [one for one in app.runs.engine.summaries() if (one.created or 0.0) >= begin and _is_wanted(one, only)]
+        return list_runs(shell, listed, is_part=since is not None or any(only.values()), has_costs=has_costs)
     loaded_run = app.runs.load(app.runs.named(run))
     print_run(shell, loaded_run)
     if loaded_run.state.status == "running" and loaded_run.driver is None and not shell.as_json:
         shell.talk(f"no process drives this run; `handrail resume {loaded_run.id}` resumes it")
     return None
+
+
+def _is_wanted(run: Summary, only: Mapping[str, tuple[str, ...]]) -> bool:
+    facts = {"statuses": {run.shown_status}, "flows": {run.flow, run.flow.rpartition(":")[2]}, "agents": {*run.agents}}
+    return all(not wanted or facts[name].intersection(wanted) for name, wanted in only.items())
+
+
+def _seconds(option: str, text: str) -> float:
+    if (seconds := parse_duration(text)) is None:
+        raise UsageError(f"`{option}` has to be {DURATION_EXAMPLE}, found `{text}`")
+    return seconds
 
 
 @click.command()
@@ -246,9 +267,7 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **options: Any) -> N
     handrail prune --older-than 14d --keep 20
     """
     app.refuse_agents("prune")
-    text, seconds = options["older_than"], None
-    if text is not None and (seconds := parse_duration(text)) is None:
-        raise UsageError(f"`--older-than` has to be {DURATION_EXAMPLE}, found `{text}`")
+    seconds = None if options["older_than"] is None else _seconds("--older-than", options["older_than"])
     rule = PruneRule(seconds, options["keep"], options["statuses"], damaged)
     if rule == PruneRule():
         rule = PruneRule(older_than=MONTH)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from handrail.base import jsonlite
@@ -120,6 +120,7 @@ class Glance:
             "delay": None if delay is None else delay._replace(reason=short(delay.reason))._asdict(),
             "doing": short(state.doing[path]) if is_going and path in state.doing else None,
             "who": state.agent,
+            "agents": sorted({agent for agent, _ in state.sessions.values()}),
             "usage": self.usage(),
             "modes": modes_of(state, self.again, self.phases),
             "code": state.code,
@@ -229,6 +230,15 @@ class Summary(NamedTuple):
         """True if the run has not ended, does not wait, and no process drives it."""
         return self.status == "running" and self.driver is None
 
+    @property
+    def usage(self) -> dict[str, Any]:
+        """What all attempts used, as far as it is known; empty if no agent was called."""
+        return (self.glance or {}).get("usage") or {}
+
+    @property
+    def agents(self) -> list[str]:
+        return (self.glance or {}).get("agents") or []
+
     def to_json(self) -> dict[str, Any]:
         """The run as JSON; `docs/reference/view.md` says what each field means."""
         is_damaged = self.status == "damaged"
@@ -249,12 +259,24 @@ class Summary(NamedTuple):
             "answered": self.is_answered,
             "hint": f"handrail resume {self.id}" if self.is_interrupted or self.is_answered else None,
             "damaged": is_damaged,
+            "agents": self.agents,
+            "usage": {name: self.usage.get(name) for name in USAGE_NAMES},
         }
 
 
 def moment(at: float | None) -> str | None:
     """`2026-02-03T04:05:06+00:00`; None if the time is not known."""
     return None if at is None else time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(at))
+
+
+def totals_of(runs: Iterable[Summary]) -> dict[str, Any]:
+    """How long these runs took, and what their agents used. Runs without an agent used nothing."""
+    total, count, seconds = UsageSum(), 0, 0.0
+    for count, run in enumerate(runs, 1):  # noqa: B007 - the last one is told
+        seconds += run.seconds or 0.0
+        if run.usage:
+            total.add(run.usage)
+    return {"runs": count, "seconds": round(seconds, 3), **total.to_json()}
 
 
 def summarize(id_: str, about: str, state: RunState, attempt: int, driver: int | None) -> Summary:

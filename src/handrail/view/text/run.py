@@ -61,7 +61,6 @@ def run_json(run: LoadedRun) -> dict[str, Any]:
         ],
         "artifacts": state.artifacts,
         "worktree": None if tree is None else {"path": tree.path, "branch": tree.branch, "base": tree.base},
-        "usage": _usage_json(head),
         "denied": head["denied"],
         "deniedTools": head["deniedTools"],
     }

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from handrail.driven.engines.embedded.run_journal import Ledger
 
-FORMAT = 5
+FORMAT = 6
 PATIENCE = 5.0
 """Grace period in seconds before a new run without a driver counts as interrupted."""
 PROBE_AGAIN = 1.0
