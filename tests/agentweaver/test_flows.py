@@ -158,6 +158,30 @@ def test_a_person_may_stop_because_of_a_plan_that_is_never_approved(flows: Scene
     assert flows.file("ready-to-merge-file").is_file()
 
 
+KINDS = {
+    "gitlab/gitlab-review": {"gitlab-review-input": "user-input/v1"},
+    "gitlab/gitlab-diff-review": {"gitlab-diff-review-input": "user-input/v1"},
+    "task-describe": {"task-describe-input": "user-input/v1"},
+    "git-commit": {"select-files-output": "user-input/v1", "commit-message-output": "user-input/v1"},
+    "review/review-fix": {"review-fix-selection": "user-input/v1", "review-fix": "review-fix-report/v1"},
+    "playbook-init": {
+        "repo-inventory": "repo-inventory/v1",
+        "playbook-answers": "playbook-answers/v1",
+        "playbook-write-result": "playbook-write-result/v1",
+    },
+}
+"""Flow → what its artifacts are recorded as, by their keys. A prefix of a name is not enough to know."""
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", KINDS)
+def test_a_file_is_recorded_as_what_it_is(flows: Scene, name: str) -> None:
+    run = succeed(flows, name)["run"]
+    schemas = {one["key"]: one["schema"] for one in flows.project.json("artifacts", run)["artifacts"]}
+    wanted = {f"artifacts/{key}.json": schema for key, schema in KINDS[name].items()}
+    assert {key: schemas.get(key) for key in wanted} == wanted
+
+
 @pytest.mark.parametrize("name", ["go/run-go-linter-loop", "go/run-go-tests-loop"])
 def test_an_agent_mends_what_the_go_tools_report(flows: Scene, name: str) -> None:
     flows.project.write("broken", "")

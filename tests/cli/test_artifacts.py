@@ -96,6 +96,18 @@ def test_the_newest_version_of_a_run_is_printed_and_an_older_one_by_its_number(m
     assert maker.run("artifacts", run, "a.md@v1").out == "text 1"
 
 
+def test_versions_are_counted_in_a_scope_across_its_runs(maker: Project) -> None:
+    first, second = (make(maker, "a.md", text) for text in ("one", "two"))
+    make(maker, "a.md", "elsewhere", scope="other")
+    for run in (first, second):
+        assert maker.run("artifacts", run, "a.md@v1").out == "one"
+        assert maker.run("artifacts", run, "a.md@latest").out == "two"
+    assert maker.run("artifacts", first, "a.md").out == "one"
+    assert maker.run("artifacts", "k:a.md:v2").out == "two"
+    assert maker.run("artifacts", "a.md@latest").out == "elsewhere"
+    assert "no artifact `a.md@v9`" in maker.run("artifacts", "a.md@v9").err
+
+
 def test_what_prune_keeps_is_listed_and_printed(maker: Project) -> None:
     run = make(maker, text="kept")
     before = maker.run("artifacts", run).out

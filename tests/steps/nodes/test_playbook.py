@@ -143,6 +143,23 @@ def test_an_inventory_lists_what_files_say(project: Project) -> None:
     assert "- Go module: go.mod" in (project.folder / "out/i.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "kind"),
+    [
+        ("a.ts", "const f = vi.fn()", "mocks_usage"),
+        ("a.js", "jest.fn()", "mocks_usage"),
+        ("a.py", "from unittest import mock", "mocks_usage"),
+        ("config/main.rb", "", "runtime_config_files"),
+        ("deploy/configs/prod", "", "runtime_config_files"),
+    ],
+)
+def test_an_inventory_finds(project: Project, path: str, text: str, kind: str) -> None:
+    project.write(path, text)
+    data = inventory(project)[1]
+    found = {row["kind"]: row["evidence_paths"] for name in ("test_structure", "runtime_configs") for row in data[name]}
+    assert found[kind] == [path]
+
+
 def test_an_inventory_survives_strange_files(project: Project) -> None:
     project.write("package.json", "[" * 50_000)
     os.mkfifo(project.folder / "pipe.go")

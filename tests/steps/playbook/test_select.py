@@ -40,6 +40,7 @@ def ids(selection: Selection) -> list[str]:
         (entry("a", frameworks=("remix",)), "use Remix here", ()),
         (entry("a", globs=("web/**/*.{ts,tsx}",)), "", ("web/a/b.tsx",)),
         (entry("a", globs=("web/**",)), "look at web/index.html, please", ()),
+        (entry("a", globs=("docs/**",)), "look at ./docs/x.md.", ()),
         (entry("a", keywords=("cache",)), "Add a CACHE.", ()),
         (entry("a", keywords=("db",)), "change the db schema", ()),
         (entry("a", keywords=("rate limit",)), "a rate\nlimit for logins", ()),

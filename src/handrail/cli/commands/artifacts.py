@@ -17,6 +17,7 @@ from handrail.cli.options import command, complete_run, completing
 from handrail.cli.output import BOLD, Shell, date_and_time, echo, echo_bytes, styled
 from handrail.cli.results import print_table
 from handrail.cli.terminal import WaitingLine
+from handrail.driven.artifacts.names import parse_reference
 from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.artifacts.shelf import ArtifactVersion, Shelves, artifact_named, pick_artifact
 from handrail.driven.runs.summary import moment
@@ -41,13 +42,20 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
     """List the artifacts of a run or of all runs, or print one.
 
     Without RUN, all artifacts of the project are listed, the newest first, also those of runs that `prune` removed.
-    With ARTIFACT (its path, its key, KEY@vN or its whole id), print its content as it was published.
+    With ARTIFACT (its path or its key), print its content as it was published. KEY@latest, KEY@vN and a whole id mean
+    a version of the scope, whichever run published it, and need no RUN.
 
     \b
     handrail artifacts last NOTES.md
+    handrail artifacts plan.md@v1
     """
     if run is None:
         return _list_all(shell, app.runs.shelves)
+    if artifact is None and parse_reference(run) is not None:
+        record = artifact_named(app.runs.shelves.records(), run)
+        if record is None:
+            raise NotFound(f"there is no artifact `{run}`", "`handrail artifacts` lists all artifacts")
+        return _print_content(shell, app.runs.shelves, record.run, record)
     run_id, records = _artifacts_of_run(app, run)
     if artifact is not None:
         current = [ArtifactVersion.from_json(one) for one in records]
@@ -56,6 +64,10 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
         ]  # of earlier attempts
         if not current and not earlier:
             raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
+        if parse_reference(artifact) is not None:  # versions are counted in a scope, across its runs
+            scopes = {record.scope for record in (*current, *earlier)}
+            earlier = [record for record in app.runs.shelves.records() if record.scope in scopes]
+            current = []
         return _print_content(shell, app.runs.shelves, run_id, pick_artifact([*earlier, *current], artifact))
     if shell.as_json:
         return shell.data({"run": run_id, "artifacts": records})

@@ -206,8 +206,11 @@ class StepsReader:
         self.flow.keep(place := replace(place, is_shielded=self.is_conditional or is_conditional), input_reader)
         self.flow.keep(replace(place, own=True), result_reader)
         # the files that params of the node name; as in AgentWeaver, it is enough that they exist
-        paths = (step.params[name] for name in declared.makes if name in step.params)
-        files = tuple(MadeFile(path, required=step.expect is None, is_own=False) for path in paths)
+        files = tuple(
+            MadeFile(step.params[name], None, declared.schemas.get(name), required=step.expect is None, is_own=False)
+            for name in declared.makes
+            if name in step.params
+        )
         return replace(step, makes=step.makes + files)
 
     def declaration(self, reader: MappingReader, name: str) -> contracts.Node:

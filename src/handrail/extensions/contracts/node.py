@@ -284,7 +284,8 @@ class Node:
     `open_outputs` there may be more. `members` says from the params of a step which outputs it has, and the members
     of each (None: any); params that only the run knows are `Later`. `routed`: a step may have `routingGroup`;
     `must_route`: it has to, unless it has one of these params; `can_lack_agent`: it also works without an agent.
-    `makes` are the params with paths of files that the node promises. `published` is the output with the file or
+    `makes` are the params with paths of files that the node promises, `schemas` the schemas of these files, if they are
+    not what the names of the files imply. `published` is the output with the file or
     the files that the node wrote where its params do not name them; they are published, too. `summary` is the output
     whose text becomes the summary of the run. `rerun`: whether the node may run again after it was interrupted. With
     `never`, the run fails then, unless the node has outputs for this case: `unknown`. `instant`: it has no side effects
@@ -308,6 +309,7 @@ class Node:
     must_route: tuple[str, ...] = ()
     can_lack_agent: bool = False
     makes: tuple[str, ...] = ()
+    schemas: Mapping[str, str] = field(default_factory=dict)
     published: str | None = None
     summary: str | None = None
     rerun: Literal["safe", "ask", "never"] = "safe"

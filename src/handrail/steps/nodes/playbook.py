@@ -71,6 +71,7 @@ _GUIDANCE = Node(
         "outputFile": "the guidance, as Markdown",
     },
     makes=("outputJsonFile", "outputFile"),
+    schemas={"outputJsonFile": "project-guidance/v1"},
 )  # fmt: skip
 
 
@@ -206,6 +207,7 @@ _QUESTIONS = Node(
         "outputFile": "the file with the answers",
     },
     makes=("answersJsonFile",),
+    schemas={"answersJsonFile": "playbook-answers/v1"},
     asks=(),
 )
 
@@ -302,6 +304,7 @@ _ENSURE = Node(
         "manifestPath": "the manifest of the playbook",
     },
     makes=(RESULT_FILE.name,),
+    schemas={RESULT_FILE.name: "playbook-write-result/v1"},
 )
 
 
@@ -348,6 +351,7 @@ _WRITE = Node(
         "finalManifestFile": "the manifest",
     },
     makes=(RESULT_FILE.name,),
+    schemas={RESULT_FILE.name: "playbook-write-result/v1"},
 )
 
 

@@ -62,7 +62,7 @@ RULES = (
     Observation("test_structure", "go_tests", "Go tests", r"_test\.go$"),
     Observation("test_structure", "java_tests", "Java tests", r"(?:Test|Tests|IT)\.(?:java|kt)$"),
     Observation("test_structure", "mocks_usage", "Mocks",
-         text=r"(?i)\b(?:gomock|mockito|jest\.mock|vi\.mock|unittest\.mock|sinon)\b"),
+         text=r"(?i)\b(?:mock|gomock|mockito|jest\.fn|vi\.fn|sinon)\b"),
     Observation("test_structure", "python_tests", "Python tests", r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$"),
     Observation("test_structure", "test_directories", "Test folders", r"(?:^|/)(?:tests?|__tests__)/", of_folder=True),
     Observation("test_structure", "testcontainers_usage", "Testcontainers", text=r"(?i)\btestcontainers\b"),
@@ -91,7 +91,7 @@ RULES = (
          r"(?i)\.(?:proto|graphql|gql|wsdl|avsc)$|" + _API),
     Observation("runtime_configs", "environment_files", "Environment files", r"(?:^|/)\.env(?:\.[^/]+)?$"),
     Observation("runtime_configs", "runtime_config_files", "Settings files",
-         r"(?i)(?:^|/)(?:application|config|settings)[^/]*\.(?:ya?ml|json|toml|properties|ini)$"),
+         r"(?i)(?:^|/)configs?/|(?:^|/)(?:application|config|settings)[^/]*\.(?:ya?ml|json|toml|properties|ini)$"),
     Observation("generated_code", "generated_paths", "Generated files",
          r"(?i)(?:^|/)(?:generated|gen)/|(?:\.pb|_gen|\.gen|\.generated)\.[a-z]+$"),
 )  # fmt: skip
@@ -136,6 +136,7 @@ NODE = Node(
         "evidenceCount": "how many files the list names",
     },
     makes=("outputJsonFile", "outputFile"),
+    schemas={"outputJsonFile": "repo-inventory/v1"},
 )
 
 

@@ -180,6 +180,7 @@ _WRITE_SELECTION = Node(
         "applyAll": "false: a selection never means all findings",
     },
     makes=("outputFile",),
+    schemas={"outputFile": "user-input/v1"},
 )
 
 

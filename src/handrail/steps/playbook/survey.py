@@ -121,7 +121,7 @@ def signals_of(task: Any, files: Iterable[str] = ()) -> Signals:
     texts = list(_texts(task))
     joined = "\n".join(texts)
     words = sorted(set(_WORD.findall(joined.lower()[: 20 * MAX_WORDS])) - STOP_WORDS)
-    paths = sorted({path.strip("\"'`,.;:") for path in _PATH.findall(joined)} - {""})
+    paths = sorted({path.rstrip("\"'`,.;:") for path in _PATH.findall(joined)} - {""})
     text = " ".join(joined.casefold().split())
     data = task if isinstance(task, dict) else {}
     return Signals(

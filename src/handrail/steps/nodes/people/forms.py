@@ -29,6 +29,7 @@ TITLE = Field("title", SCALARS, "the title of the form", required=True)
 HEADING = (FORM_ID, TITLE, Field("description", (*SCALARS, "null"), "a longer text below the title"))
 STATUS_FILE = path_param("gitStatusJsonFile", "the `outputFile` of `git-status`")
 ANSWERS_FILE = path_param("outputFile", "a file for the answers, as JSON")
+ANSWERS_SCHEMA = {"outputFile": "user-input/v1"}
 ANSWER_OUTPUTS = {
     "formId": "the form's id",
     "submittedAt": "when the person answered, in UTC",
@@ -121,6 +122,7 @@ _USER_INPUT = Node(
     outputs=_USER_INPUT_OUTPUTS,
     members=_user_input_members,
     makes=("outputFile",),
+    schemas=ANSWERS_SCHEMA,
     asks=(),
 )
 
@@ -143,6 +145,8 @@ _SELECT_FILES = Node(
     others="ignored",
     outputs={**ANSWER_OUTPUTS, "values": "`selected_files`: the chosen files"},
     members=_members(SELECTED_FILES),
+    makes=("outputFile",),
+    schemas=ANSWERS_SCHEMA,
     asks=(SELECTED_FILES,),
 )
 
@@ -166,6 +170,7 @@ _COMMIT_MESSAGE = Node(
     outputs={**ANSWER_OUTPUTS, "values": "`commit_message`: the message"},
     members=_members(COMMIT_MESSAGE),
     makes=("outputFile",),
+    schemas=ANSWERS_SCHEMA,
     asks=(COMMIT_MESSAGE,),
 )
 
