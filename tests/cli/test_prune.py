@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
+import shutil
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from handrail.app import App
+from handrail.base import locks
+from handrail.base.errors import NotFound
+from handrail.driven.runs.request import LoadedRun
+from handrail.driven.runs.runs import Runs
 from support import Project
 
 DAY = 86_400
@@ -164,3 +172,46 @@ def test_the_history_of_artifacts_is_kept(busy: Project) -> None:
     assert removed(busy, "--keep", "0", "--yes") == {first["run"]}
     again = busy.json("run", "make", "--scope", "k")
     assert [row["id"] for row in again["artifacts"]] == ["k:a.md:v2"]
+
+
+ACTIONS: dict[str, Callable[[Runs, LoadedRun], Awaitable[object]]] = {
+    "resume": lambda runs, run: runs.drive(run),
+    "answer": lambda runs, run: runs.answer(run, "q1", {"who": "Ada"}),
+    "stop": lambda runs, run: runs.stop(run),
+    "notice": lambda runs, run: runs.engine.notice(run.id, "hello"),
+}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_run_that_is_removed_meanwhile_is_not_found_and_leaves_no_folder(busy: Project, action: str) -> None:
+    runs = App(str(busy.folder), os.environ, by="person").runs
+    run_ = runs.load(run(busy, "ask", code=4))
+    home = folder(busy, run_.id)
+    assert runs.engine.remove(run_.id, aside=False)
+    with pytest.raises(NotFound, match="there is no run"):
+        asyncio.run(_awaited(ACTIONS[action](runs, run_)))
+    assert not home.exists()
+    assert not runs.engine.remove(run_.id, aside=False)
+
+
+async def _awaited(work: Awaitable[object]) -> object:
+    return await work
+
+
+def test_a_run_that_is_removed_while_a_driver_waits_for_its_lock_is_not_found(busy: Project) -> None:
+    runs = App(str(busy.folder), os.environ, by="person").runs
+    run_ = runs.load(run(busy, "ask", code=4))
+    home = folder(busy, run_.id)
+    held = locks.acquire(str(home / "lock"))
+    assert held is not None
+
+    async def remove() -> None:
+        shutil.rmtree(home)
+        os.close(held)  # the driver waits for it
+
+    async def both() -> None:
+        await asyncio.gather(runs.drive(run_), remove())
+
+    with pytest.raises(NotFound, match="there is no run"):
+        asyncio.run(both())
+    assert not home.exists()

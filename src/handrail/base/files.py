@@ -53,8 +53,8 @@ def size_and_time(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def identity(path: str) -> tuple[int, int] | None:
-    """Identifies the file behind a path, until it is replaced; None if there is none."""
+def identity(path: str | int) -> tuple[int, int] | None:
+    """Identifies the file behind a path or a descriptor, until it is replaced; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:

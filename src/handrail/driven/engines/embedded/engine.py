@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from functools import cache
 from typing import Any
 
-from handrail.base import files, journal, locks
+from handrail.base import files, journal
 from handrail.base.dataclasses import replace
 from handrail.base.errors import RefusedError, StateError
 from handrail.base.files import open_private, put_aside, refuse_shared, remove_folder
@@ -25,9 +25,9 @@ from handrail.driven.engines.embedded.durable_run import DurableRun
 from handrail.driven.engines.embedded.inbox import Inbox, Letter
 from handrail.driven.engines.embedded.run_folders import (
     JOURNAL,
-    LOCK,
     WAY_OUT,
     JournalFollower,
+    RunGone,
     announce,
     attempt_folders,
     has_answer,
@@ -119,7 +119,7 @@ class Embedded:
         if not found and lacks_request(home):
             raise StateError(f"the request of the run in `{home}` is missing", WAY_OUT)
         if not found:
-            raise KeyError(run)
+            raise RunGone(home)
         return found
 
     def summaries(self) -> list[Summary]:
@@ -186,7 +186,10 @@ class Embedded:
 
     def remove(self, run: str, *, aside: bool) -> bool:
         home = self._home(run)
-        handle = locks.acquire(os.path.join(home, LOCK))
+        try:
+            handle = process_locks.acquire_run(home)
+        except RunGone:
+            return False  # another command was faster
         if handle is None:
             return False
         try:

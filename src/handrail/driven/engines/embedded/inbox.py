@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from handrail.base import files
 from handrail.base.digest import hex_digest
 from handrail.base.errors import StateError
-from handrail.base.files import make_private
-from handrail.driven.engines.embedded.run_folders import INBOX, number_of
+from handrail.driven.engines.embedded.run_folders import INBOX, RunGone, make_inside, number_of
 from handrail.driven.engines.embedded.run_journal import Ledger, as_json, digest_of_text
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
@@ -50,7 +49,8 @@ class Request:
         self.path = os.path.join(folder, name)
 
     def put(self, text: str = "") -> None:
-        make_private(self.folder)
+        if not os.path.isdir(self.folder):
+            raise RunGone(os.path.dirname(self.folder))
         files.replace(self.path, text.encode(), durable=False)
 
     def exists(self) -> bool:
@@ -85,7 +85,7 @@ class Inbox:
 
     def put(self, question: str, letter: Letter) -> bool:
         """Store an answer. False if the question already has one, which then stays."""
-        make_private(self.folder)
+        make_inside(self.run, INBOX)
         path = self._file(question)
         new = f"{path}.{os.getpid()}.letter"
         stored = {**letter._asdict(), "values": self.secrets.for_storage(letter.values)}
@@ -150,8 +150,7 @@ class Inbox:
 
     def put_notice(self, text: str) -> None:
         """Leave a notice for the driver. The same notice is left once."""
-        folder = os.path.join(self.run, NOTICES)
-        make_private(folder)
+        folder = make_inside(self.run, NOTICES)
         files.replace(os.path.join(folder, hex_digest(text.encode())[:24]), text.encode(), durable=False)
 
     def take_notices(self) -> list[str]:

@@ -13,20 +13,19 @@ import signal
 import time
 from collections.abc import AsyncIterator
 
-from handrail.base import locks
+from handrail.base import files, locks
 from handrail.base.digest import hex_digest
-from handrail.base.errors import RefusedError
+from handrail.base.errors import RefusedError, StateError
 from handrail.base.files import make_private
 from handrail.base.processes import descendants, processes_with
-from handrail.driven.engines.embedded.run_folders import LOCK, PROGRAMS, announce, holder
+from handrail.driven.engines.embedded.run_folders import LOCK, PROGRAMS, RunGone, announce, holder
 
 
 @contextlib.asynccontextmanager
 async def run_locked(folder: str) -> AsyncIterator[None]:
     """Hold the lock of a run. A probe holds the lock briefly, so a failed attempt is retried for a moment."""
-    make_private(folder)
-    path, end = os.path.join(folder, LOCK), time.monotonic() + locks.PROBE_SECONDS
-    while (handle := locks.acquire(path)) is None:
+    end = time.monotonic() + locks.PROBE_SECONDS
+    while (handle := acquire_run(folder)) is None:
         if time.monotonic() >= end:
             raise _driven(folder)
         await asyncio.sleep(0.001)
@@ -38,6 +37,21 @@ async def run_locked(folder: str) -> AsyncIterator[None]:
     finally:
         os.close(handle)
         announce(folder)
+
+
+def acquire_run(folder: str) -> int | None:
+    """Acquire the lock of a run; None if a process holds it. Raises `RunGone` if the run was removed meanwhile."""
+    path = os.path.join(folder, LOCK)
+    try:
+        handle = locks.acquire(path)
+    except StateError:
+        if not os.path.isdir(folder):
+            raise RunGone(folder) from None
+        raise
+    if handle is not None and files.identity(handle) != files.identity(path):
+        os.close(handle)
+        raise RunGone(folder)
+    return handle
 
 
 def _driven(folder: str) -> RefusedError:

@@ -15,7 +15,7 @@ import time
 from binascii import crc32
 
 from handrail.base import files, journal, jsonlite, locks
-from handrail.base.errors import StateError
+from handrail.base.errors import NotFound, StateError
 from handrail.base.files import make_private, refuse_shared
 
 TYPE_CHECKING = False
@@ -29,6 +29,30 @@ CREATED = "created"
 SUMMARY = "summary"
 WAY_OUT = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
 _POSITION = 48  # bits
+
+
+class RunGone(NotFound, LookupError):
+    """A run does not exist, or not any more."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(
+            f"there is no run `{os.path.basename(folder)}` any more", "`handrail runs` lists those there are"
+        )
+
+
+def make_inside(attempt: str, name: str) -> str:
+    """Create a folder inside an attempt, and return its path. Raises `RunGone` if the run was removed."""
+    path = os.path.join(attempt, name)
+    try:
+        os.mkdir(path, 0o700)
+        files.sync_folder(attempt)
+    except FileExistsError:
+        pass
+    except FileNotFoundError as error:
+        raise RunGone(os.path.dirname(attempt)) from error
+    except OSError as error:
+        raise StateError(f"`{path}` cannot be created: {error.strerror}", files.way_out(attempt, error)) from error
+    return path
 
 
 def attempt_folders(folder: str) -> list[str]:
