@@ -369,7 +369,7 @@ class MemoryRun:
     async def rest(self, path: str) -> None:
         delay = self.state.delays.get(path)
         if delay is not None:
-            await asyncio.sleep(max(delay.until - self.clock(), 0.0))
+            await asyncio.sleep(delay.left(self.clock()))
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
         return self.limits.within(path, seconds)

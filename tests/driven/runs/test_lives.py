@@ -66,6 +66,12 @@ def test_a_wait_whose_end_has_passed_is_not_waited_again(place: Place) -> None:
     assert (ended.state.status, place.logged) == ("completed", 2)
 
 
+def test_a_wait_lasts_no_longer_if_the_clock_was_set_back(place: Place) -> None:
+    run = interrupted(place, place.begin(FAILS % "attempts: 2, wait: 0.1"), is_delay)
+    ended = drive_later(place, run, -3600)
+    assert (ended.state.status, place.logged) == ("failed", 2)
+
+
 def test_a_wait_goes_on_until_its_recorded_end(place: Place) -> None:
     run = interrupted(place, place.begin(FAILS % "attempts: 2, wait: 3600"), is_delay)
     until = run.state.delays["a/x"].until

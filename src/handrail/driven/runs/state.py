@@ -89,11 +89,16 @@ class Question(Record):
 
 
 class Delay(Record):
-    """A step waits until a point in time."""
+    """A step waits until a point in time. `since` is when it began to wait."""
 
     path: str
     until: float
     reason: str
+    since: float = 0.0
+
+    def left(self, now: float) -> float:
+        """How many seconds are left. At most the whole wait: the clock may have been set back."""
+        return max(0.0, min(self.until - now, self.until - self.since))
 
 
 class StepState:
@@ -348,7 +353,7 @@ class RunState:
 
     def _delayed(self, event: Mapping[str, Any]) -> None:
         path = event["path"]
-        self.delays[path] = Delay(path, event["until"], event["reason"])
+        self.delays[path] = Delay(path, event["until"], event["reason"], self.at)
         if path in self.steps and self.steps[path].is_under_way:
             self.steps[path].pauses += 1
 

@@ -117,7 +117,7 @@ class Glance:
             "done": self.done(),
             "total": sum(int(phase_row[1]) for phase_row in self.phases.values()) if self.phases else None,
             "need": _need(list(state.questions.values())) if is_going and state.questions else None,
-            "delay": None if delay is None else delay._replace(reason=short(delay.reason))._asdict(),
+            "delay": delay and {"path": delay.path, "until": delay.until, "reason": short(delay.reason)},
             "doing": short(state.doing[path]) if is_going and path in state.doing else None,
             "who": state.agent,
             "agents": sorted({agent for agent, _ in state.sessions.values()}),

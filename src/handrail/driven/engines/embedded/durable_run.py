@@ -333,7 +333,7 @@ class DurableRun:
     async def rest(self, path: str) -> None:
         delay = self.state.delays.get(path)
         if delay is not None:
-            await asyncio.sleep(max(delay.until - self.clock(), 0.0))
+            await asyncio.sleep(delay.left(self.clock()))
 
 
 @contextlib.contextmanager
