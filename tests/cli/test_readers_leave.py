@@ -118,3 +118,45 @@ def test_a_full_disk_behind_stdout_is_reported_and_the_run_ends_first(project: P
     assert ended.returncode == 1
     assert b"No space left" in ended.stderr
     assert project.json("runs")["runs"][0]["status"] == "completed"
+
+
+STREAMS = {
+    "2>/dev/full": 0,
+    "2>&-": 0,
+    ">&-": 0,
+    "<&- >&- 2>&-": 0,
+    "--events >/dev/full": 0,
+    ">/dev/full": 1,
+    "--json >/dev/full": 1,
+    ">/dev/full 2>/dev/full": 1,
+}
+"""What a shell does with the streams, and the exit code. That the result cannot be printed is an error at the end."""
+
+
+@pytest.mark.whole(4)
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device")
+@pytest.mark.parametrize("streams", STREAMS)
+def test_a_full_or_closed_stream_does_not_end_a_run(project: Project, streams: str) -> None:
+    steps = "".join(
+        f"  - {{id: {id_}, node: command, params: {{argv: [/bin/sh, -c, {id_}]}}}}\n" for id_ in ("ls", "id")
+    )
+    project.write(".handrail/flows/two.yaml", f"phases:\n- id: a\n  steps:\n{steps}")
+    ended = in_shell(f"run two {streams}")
+    assert ended.returncode == STREAMS[streams], ended
+    assert project.json("runs")["runs"][0]["status"] == "completed"
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device")
+@pytest.mark.usefixtures("project")
+def test_an_error_that_cannot_be_printed_as_json_is_said_on_stderr() -> None:
+    ended = in_shell("run nothing --json >/dev/full")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: ")
+    assert "Traceback" not in ended.stderr
+
+
+def in_shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run Handrail as a shell does that changes its streams."""
+    argv = ["/bin/sh", "-c", f"{HANDRAIL} {line}"]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)

@@ -60,10 +60,16 @@ def _exit_code(argv: list[str]) -> int:
 
 
 def _open_streams() -> None:
-    """If the caller closed stdout or stderr (`>&-`), Python has no stream there; what is printed goes nowhere."""
-    for name in ("stdout", "stderr"):
+    """If the caller closed a stream (`>&-`), Python has none there; what is printed goes nowhere.
+
+    Its descriptor is opened, too: else the next file gets it, and programs that are started write into that file.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open until the process ends
 
 
 def write_report(error: Exception, argv: list[str]) -> int:

@@ -104,14 +104,16 @@ def echo(text: str = "", *, err: bool = False) -> bool:
     """Print a line and flush it, so that lines of both streams keep their order.
 
     If the reader of the stream left, this line and all later ones are dropped, and the command goes on. False if it
-    left just now.
+    left just now. So it is if stderr cannot be written to; but that stdout cannot is an error: it has the result.
     """
     stream = sys.stderr if err else sys.stdout
     try:
         stream.write(f"{text}\n")
         stream.flush()
-    except (BrokenPipeError, ConnectionResetError):
+    except (OSError, ValueError) as error:
         discard(stream)
+        if not err and not isinstance(error, BrokenPipeError | ConnectionResetError):
+            raise
         return False
     return True
 
@@ -190,7 +192,10 @@ def print_error(error: HandrailError, *, to_json: bool) -> None:
     if to_json:
         rows = [{**problem.to_json(), "file": _shorter(problem.file)} for problem in problems]
         more = {"problems": rows} if rows else {}
-        echo(as_json({"error": {"code": error.code, "message": message, "hint": hint, **more}}))
+        try:  # noqa: SIM105 - every command imports this module
+            echo(as_json({"error": {"code": error.code, "message": message, "hint": hint, **more}}))
+        except (OSError, ValueError):  # stderr says it, too
+            pass
     echo(f"{styled('error', RED, BOLD, err=True)}: {message}", err=True)
     for problem in problems[:SHOWN_PROBLEMS]:
         from handrail.source.diagnostics import diagnostic_text
