@@ -40,6 +40,15 @@ def test_an_installation_for_all_projects_is_enough(project: Project) -> None:
     assert project.run("init", "--agent", "pi", "--json").data == {"created": [], "trusted": True, "install": None}
 
 
+def test_the_example_workflow_and_the_example_flow_have_two_names(project: Project) -> None:
+    assert "`handrail run greet`" in project.run("init").err
+    listed = project.json("list")
+    own = [row["key"] for row in listed["workflows"] if row["source"] == "project"]
+    flows = [row["id"] for row in listed["flows"] if row["source"] == "project"]
+    assert (own, flows) == (["hello"], ["greet"])
+    assert project.run("run", "greet").code == 0
+
+
 def test_nothing_is_created_if_the_agent_is_unknown_or_cannot_be_installed(project: Project) -> None:
     said = project.run("init", "--agent", "codxe")
     assert (said.code, said.err) == (

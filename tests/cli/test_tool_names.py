@@ -123,3 +123,17 @@ def test_every_word_of_the_vocabulary_is_the_name_of_a_tool_or_the_agent_has_no_
     now, former = Registry().tool_names(agent)
     missing = {word for word in VOCABULARY if word not in now | former}
     assert missing == ({"fetch"} if agent == "pi" else set())
+
+
+@pytest.mark.parametrize(("name", "other"), [("deny", "blacklist"), ("allow", "whitelist")])
+def test_both_names_of_a_list_mean_the_same(project: Project, name: str, other: str) -> None:
+    verdicts = []
+    for written in (name, other):
+        project.workflow(written, ["look"])
+        project.phase(written, "look", f"tools:\n  {written}: [read]\n")
+        shown = project.json("show", written)["stops"][0]
+        project.run("start", written, "task", "--replace")
+        gates = [project.json("gate", tool) for tool in ("read", "write", "bash")]
+        verdicts.append((shown["deny"], shown["allow"], [(gate["allow"], gate["rule"]) for gate in gates]))
+    assert verdicts[0] == verdicts[1]
+    assert {allow for allow, _ in verdicts[0][2]} == {True, False}

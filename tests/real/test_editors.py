@@ -43,7 +43,7 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 def test_the_files_of_init_have_no_errors_and_every_key_is_explained(editor: Editor) -> None:
     told = {
-        "flows/hello.yaml": ("expect:", "checks that have to pass after the step"),
+        "flows/greet.yaml": ("expect:", "checks that have to pass after the step"),
         "workflows/hello/workflow.yaml": ("commandName:", "the name it is started by"),
         "settings.yaml": ("idleStops:", "how often an agent that makes no progress is told to continue"),
     }

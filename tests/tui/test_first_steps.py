@@ -173,7 +173,7 @@ def test_the_key_to_answer_opens_the_oldest_question_from_a_run_that_asks_nothin
     project.write(".handrail/flows/ship.yaml", ASKS)
     project.run("init")
     project.json("run", "ship", code=4)
-    over = project.json("run", "hello")["run"]
+    over = project.json("run", "greet")["run"]
 
     async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
         top.open(f"run:{over}")

@@ -231,8 +231,8 @@ DELEGATED = "I delegate this part."
 """What the main agent says. If the protocol names no conversations, a subagent has one in which nobody said it."""
 LIVE_SECONDS = 4.0
 """Time for the agent to notice that its settings changed."""
-READ_ONLY = "tools:\n  whitelist: [read, search, agent]\n"
-NO_WRITES = "tools:\n  blacklist: [edit, write]\n"
+READ_ONLY = "tools:\n  allow: [read, search, agent]\n"
+NO_WRITES = "tools:\n  deny: [edit, write]\n"
 FAILURES = {
     "hook crash": "kill -9 $$",
     "bad output": "echo 'It is fine, I think.'",

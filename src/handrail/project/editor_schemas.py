@@ -25,6 +25,7 @@ from handrail.steps.playbook.spec import ENTRY, MANIFEST_KEYS
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 FOLDER = os.path.join(".handrail", "editor")
+GITIGNORE = ".gitignore"
 _MAPS = ("properties", "patternProperties", "definitions")
 _LISTS = ("anyOf", "allOf", "oneOf")
 _SINGLE = ("items", "additionalProperties", "if", "then", "else", "not")
@@ -66,7 +67,8 @@ def schema_name(kind: str) -> str:
 
 
 def schema_files(registry: Registry) -> Iterator[tuple[str, str]]:
-    """The name and the text of the schema file of every kind."""
+    """The name and the text of the schema file of every kind, and the file that keeps git from storing them."""
+    yield GITIGNORE, "*\n!.gitignore\n"
     for kind in KINDS:
         yield schema_name(kind), json.dumps(editor_schema(kind, registry), indent=1, ensure_ascii=False) + "\n"
 
@@ -74,12 +76,15 @@ def schema_files(registry: Registry) -> Iterator[tuple[str, str]]:
 def write_schemas(project: str, folder: str, registry: Registry) -> dict[str, bool]:
     """Write all schema files to a folder. Returns their paths; False if a file had this text already.
 
-    Raises `RefusedError` if a link in the project leads out of it.
+    Git ignores them only in the folder of the project: whoever chooses another one may want to commit them. Raises
+    `RefusedError` if a link in the project leads out of it.
     """
     changes: dict[str, bool] = {}
     for name, text in schema_files(registry):
         path = os.path.join(folder, name)
         relative = os.path.relpath(path, project)
+        if name == GITIGNORE and os.path.dirname(relative) != FOLDER:
+            continue
         if not relative.startswith("..") and real_inside(project, relative) is None:
             raise RefusedError(f"`{path}` leads out of the project", "remove the link")
         try:

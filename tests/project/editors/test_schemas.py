@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_schema_prints_each_kind_and_names_the_kinds_that_there_are(project: Pro
 
 def test_init_writes_schemas_that_its_own_files_name(project: Project) -> None:
     project.json("init")
-    for name in ("settings.yaml", "flows/hello.yaml", "workflows/hello/workflow.yaml"):
+    for name in ("settings.yaml", "flows/greet.yaml", "workflows/hello/workflow.yaml"):
         file = project.folder / ".handrail" / name
         first = file.read_text().splitlines()[0]
         target = file.parent / first.removeprefix("# yaml-language-server: $schema=")
@@ -106,8 +107,17 @@ def test_write_renews_the_schemas_and_says_which_were_old(project: Project) -> N
     old.write_text("{}")
     told = project.json("schema", "--write")
     assert told["written"] == [".handrail/editor/flow.schema.json"]
-    assert len(told["unchanged"]) == len(KINDS) - 1
+    assert len(told["unchanged"]) == len(KINDS)
     assert json.loads(old.read_text())["title"] == KINDS["flow"].title
+
+
+def test_a_repository_gets_one_small_file_for_the_schemas(project: Project) -> None:
+    subprocess.run(["git", "init", "-q", project.folder], check=True)
+    said = project.run("init")
+    assert said.out.count(".handrail/editor") == 1
+    listed = subprocess.run(["git", "ls-files", "-o", "--exclude-standard"], capture_output=True, text=True, check=True)
+    assert [name for name in listed.stdout.split() if "editor" in name] == [".handrail/editor/.gitignore"]
+    assert (project.folder / ".handrail/editor/flow.schema.json").exists()
 
 
 def test_write_takes_another_folder(project: Project) -> None:

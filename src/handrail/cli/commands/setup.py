@@ -19,7 +19,7 @@ from handrail.cli.terminal import WaitingLine
 from handrail.project.agentweaver_files import FOLDER
 from handrail.project.agentweaver_import import RESULT_WORDS, AgentWeaverImport, ImportItem, ImportResult, result_counts
 from handrail.project.editor_schemas import FOLDER as SCHEMA_FOLDER
-from handrail.project.editor_schemas import KINDS, editor_schema, schema_files, write_schemas
+from handrail.project.editor_schemas import GITIGNORE, KINDS, editor_schema, schema_files, write_schemas
 from handrail.settings.folders import shown_path
 from handrail.source.plain_text import counted, plain
 
@@ -30,7 +30,7 @@ from handrail.source.plain_text import counted, plain
 def init(app: App, shell: Shell, agent: str | None) -> None:
     """Create an example workflow, an example flow and settings. Overwrites no file.
 
-    The schemas in `.handrail/editor` are for editors. Commit them with the other files.
+    The schemas in `.handrail/editor` are for editors. Git ignores them: they can be written again at any time.
 
     With --agent, the agent also gets the skill that helps it to write a workflow for this project.
     """
@@ -48,7 +48,7 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
         report = apply_changes(shell, installer, changes, warnings=app.names_unknown_to([installer.agent]))
     if shell.as_json:
         return shell.data({"created": paths, "trusted": app.trust.holds()} | ({"install": report} if agent else {}))
-    shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
+    shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run greet`")
     if agent and not installer:
         shell.talk(f"{agent}: Handrail is installed for all your projects, so it was not installed for this one")
     if agent:
@@ -85,10 +85,14 @@ def _create_files(app: App, shell: Shell) -> list[str]:
             with open(path, "x", encoding="utf-8") as file:
                 file.write(text)
         except FileExistsError:
-            shell.talk(f"kept:    {os.path.join('.handrail', name)}")
+            if not name.startswith("editor"):
+                shell.talk(f"kept:    {os.path.join('.handrail', name)}")
             continue
         new_paths.append(os.path.join(".handrail", name))
-        shell.say(f"created: {os.path.join('.handrail', name)}")
+        if not name.startswith("editor"):
+            shell.say(f"created: {os.path.join('.handrail', name)}")
+        elif name.endswith(GITIGNORE):
+            shell.say(f"created: {SCHEMA_FOLDER} (schemas for editors; git ignores them)")
     return new_paths
 
 
@@ -107,7 +111,7 @@ def schema(app: App, shell: Shell, kind: str | None, folder: str | None) -> None
     """Print the JSON Schema of a kind of file, for editors, or write all of them.
 
     Editors with yaml-language-server find a schema by a comment in the file. `handrail init` writes these comments. The
-    schemas belong into the repository, so that they work in every clone. After an update of Handrail, write them again.
+    schemas are not stored in git: write them in each clone, and again after an update of Handrail.
     """
     if folder is not None:
         if kind is not None:

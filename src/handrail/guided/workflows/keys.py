@@ -104,9 +104,11 @@ WORKFLOW = shape(
 
 TOOLS = shape(
     "tools",
-    "Which tools the agent may use in this phase: one of the two lists.",
-    _list("blacklist", "these tools are denied", ["edit", "write"], schema=_NAMES),
-    _list("whitelist", "only these tools are allowed", ["read", "search"], schema=_NAMES),
+    "Which tools the agent may use in this phase: one list.",
+    _list("deny", "these tools are denied", ["edit", "write"], schema=_NAMES),
+    _list("allow", "only these tools are allowed", ["read", "search"], schema=_NAMES),
+    _list("blacklist", "these tools are denied: the same as `deny`", ["edit", "write"], schema=_NAMES),
+    _list("whitelist", "only these tools are allowed: the same as `allow`", ["read", "search"], schema=_NAMES),
 )
 
 GUIDANCE = shape(
@@ -128,8 +130,8 @@ PHASE = shape(
         "tools",
         ("mapping",),
         "which tools may be used",
-        schema=lambda: json_schema(TOOLS) | {"oneOf": [{"required": ["blacklist"]}, {"required": ["whitelist"]}]},
-        examples=({"blacklist": ["edit", "write"]},),
+        schema=lambda: json_schema(TOOLS) | {"oneOf": [{"required": [name]} for name in TOOLS.by_name]},
+        examples=({"deny": ["edit", "write"]},),
     ),
     _list("availableProfiles", "subagent profiles that suit this phase", ["reviewer"], lenient=True, schema=_NAMES),
     Field(

@@ -35,46 +35,55 @@ VOCABULARY: dict[str, str] = {
     "agent": "start another agent",
 }
 """Handrail's own names of tools, and what such a tool does."""
-LISTS = frozenset(["blacklist", "whitelist"])
-LISTS_HINT = "write `blacklist: [TOOL]` or `whitelist: [TOOL]`"
+LISTS = {"deny": ("deny", "blacklist"), "allow": ("allow", "whitelist")}
+"""The names of both lists."""
+LISTS_HINT = "write `deny: [TOOL]` or `allow: [TOOL]`"
 SYNONYMS = {
-    "blacklist": ("deny", "denied", "block", "forbid", "disallow", "exclude", "except", "not"),
-    "whitelist": ("allow", "permit", "only", "include", "enable"),
+    "deny": ("deny", "denied", "block", "forbid", "disallow", "exclude", "except", "not"),
+    "allow": ("allow", "permit", "only", "include", "enable"),
 }
 READING = frozenset(
     ["read", "search", "grep", "find", "ls", "fetch", STEP_TOOL, "Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"]
 )
 _SERVERS = (("mcp:", "/"), ("mcp__", "__"))
 """How the name of a server's tool begins, and what is between the server and the tool."""
-WRITING_HINT = "add `write`, `edit` or `bash` to `whitelist`, or remove the check"
+WRITING_HINT = "add `write`, `edit` or `bash` to `allow`, or remove the check"
 
 
 def can_write(allow: tuple[str, ...] | None) -> bool:
-    """True if a phase with this whitelist may allow a tool that writes files. Most tools might."""
+    """True if a phase that allows only these tools may allow a tool that writes files. Most tools might."""
     return allow is None or not READING.issuperset(allow)
 
 
 def read_tools(phase: MappingReader, registry: Registry) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """(blacklist, whitelist) of a phase; both None if it limits nothing."""
+    """(denied, allowed) tools of a phase; both None if it limits nothing."""
     node = phase.child("tools", f"{LISTS_HINT} below `tools:`")
     if node is None:
         return None, None
     problems: list[Diagnostic] = []
     tools = MappingReader(phase.source, node, TOOLS, problems.append)
-    deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
-    if node.value.keys().isdisjoint(LISTS) and not phase.source.is_foreign and not tools.misspelt & LISTS:
+    written = {of: [name for name in names if name in node.value] for of, names in LISTS.items()}
+    deny, allow = (tools.texts(names[0]) if names else None for names in written.values())
+    if not any(written.values()) and not phase.source.is_foreign and not tools.misspelt & TOOLS.by_name.keys():
         problems = [_no_list(phase, node)]
-    for name, names in (("blacklist", deny), ("whitelist", allow)):
+    for (of, given), names in zip(written.items(), (deny, allow), strict=True):
         is_known = VOCABULARY.keys() >= set(names or ()) or registry.known_tools().issuperset(names or ())
-        if names and (name == "whitelist" or not is_known):
-            _check_names(tools, name, registry)
+        if names and (of == "allow" or not is_known):
+            _check_names(tools, of, given[0], registry)
+        if len(given) > 1:
+            hint = f"keep one: `{given[0]}` and `{given[1]}` mean the same"
+            _refuse_both(phase, node, given, hint)
     for problem in problems:
         phase.report(problem)
     if deny is not None and allow is not None:
-        line, column = node.keys["whitelist"]
-        hint = "keep one: `blacklist` denies its tools, `whitelist` denies all others"
-        phase.at((line, column, 9), "tools-both", "`blacklist` and `whitelist` are both given", hint)
+        given = [names[0] for names in written.values()]
+        _refuse_both(phase, node, given, f"keep one: `{given[0]}` denies its tools, `{given[1]}` denies all others")
     return deny, allow
+
+
+def _refuse_both(phase: MappingReader, node: TreeNode, names: Sequence[str], hint: str) -> None:
+    place = phase.source.key_place(names[1], node.keys[names[1]])
+    phase.at(place, "tools-both", f"`{names[0]}` and `{names[1]}` are both given", hint)
 
 
 def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
@@ -91,37 +100,35 @@ def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
     )
 
 
-def _check_names(tools: MappingReader, field: str, registry: Registry) -> None:
+def _check_names(tools: MappingReader, of: str, field: str, registry: Registry) -> None:
     """Report forms that are not supported, names that no agent has, and a list that matches nothing in an agent."""
     node: TreeNode = tools.node.value[field]
     items = [(item, node_text(item)) for item in node.value if item.kind not in ("list", "mapping")]
     doubtful = [(item, name) for item, name in items if name not in registry.known_tools()]
     wrong = [item for item, name in doubtful if _has_wrong_form(tools, item, name)]
-    if field == "blacklist" and not wrong and _denies_nothing(tools, node, items, registry):
+    if of == "deny" and not wrong and _denies_nothing(tools, node, field, registry):
         return
     for item, name in doubtful:
         hint = unknown_tool(name, registry.hosts(), registry) if item not in wrong else None
         if hint is not None:
             tools.at(item.place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
-    if field == "whitelist" and not wrong:
+    if of == "allow" and not wrong:
         _check_hosts(tools, node, [name for _, name in items], registry)
 
 
-def _denies_nothing(
-    tools: MappingReader, node: TreeNode, items: list[tuple[TreeNode, str]], registry: Registry
-) -> bool:
-    """Report a blacklist without a single name that an agent has."""
-    known_tools = registry.known_tools()
-    if tools.source.is_foreign or any(name in known_tools for _, name in items):
+def _denies_nothing(tools: MappingReader, node: TreeNode, field: str, registry: Registry) -> bool:
+    """Report a list of denied tools without a single name that an agent has."""
+    names = [node_text(item) for item in node.value if item.kind not in ("list", "mapping")]
+    if tools.source.is_foreign or not registry.known_tools().isdisjoint(names):
         return False
-    hints = [unknown_tool(name, registry.hosts(), registry) or "" for _, name in items]
+    hints = [unknown_tool(name, registry.hosts(), registry) or "" for name in names]
     if not all(hints):
         return False
     begin, end = "did you mean ", "?"
     suggestions = dict.fromkeys(hint[len(begin) : -len(end)] for hint in hints if hint.startswith(begin))
     suggestion = f"{begin}{', '.join(suggestions)}{end}"
     hint = suggestion if suggestions else f"no agent that Handrail knows has these tools; {SUPPORTED}"
-    tools.on(node, "tools-open", "`blacklist` has no tool that an agent has, so it denies nothing", hint)
+    tools.on(node, "tools-open", f"`{field}` has no tool that an agent has, so it denies nothing", hint)
     return True
 
 
@@ -156,7 +163,7 @@ def unknown_tool(name: str, hosts: Iterable[str], registry: Registry) -> str | N
 
 
 def _check_hosts(tools: MappingReader, node: TreeNode, names: list[str], registry: Registry) -> None:
-    """Warn if an agent has none of the tools of a whitelist: every call would be denied there."""
+    """Warn if an agent has none of the tools that are allowed: every call would be denied there."""
     if any(name.startswith(("mcp:", "mcp__")) for name in names):
         return
     for host in registry.installable():
@@ -229,9 +236,9 @@ def _at_name(warning: Diagnostic, name: str) -> Diagnostic:
 
 
 def _list_items(tree: TreeNode | None) -> list[TreeNode]:
-    """The items of both lists."""
+    """The items of all lists."""
     tools = tree.value.get("tools") if tree is not None and tree.kind == "mapping" else None
     if tools is None or tools.kind != "mapping":
         return []
-    lists = [tools.value.get(field) for field in ("blacklist", "whitelist")]
+    lists = [tools.value.get(field) for field in TOOLS.by_name]
     return [item for node in lists if node is not None and node.kind == "list" for item in node.value]
