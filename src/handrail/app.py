@@ -13,7 +13,7 @@ import time
 from functools import cached_property
 
 import handrail
-from handrail.base.errors import HandrailError, NotFound
+from handrail.base.errors import HandrailError, NotFound, RefusedError
 from handrail.settings.folders import UserFolders, has_settings, random_token, shown_path
 from handrail.settings.trust import Trust, without_trust_variable
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from handrail.extensions.registry import Registry
     from handrail.guided.sessions.exit_checks import OnCheck
     from handrail.guided.sessions.sessions import Conversation, Leaving, Sessions
-    from handrail.guided.sessions.store import SessionReport
+    from handrail.guided.sessions.store import Session, SessionReport
     from handrail.guided.workflows.catalog import Catalog
     from handrail.guided.workflows.spec import WorkflowSpec
     from handrail.project.definitions import Definitions
@@ -101,6 +101,18 @@ class App:
         agent = by.removeprefix("agent:")
         cancel = self.registry.host(agent).COMMANDS["cancel"] if agent in built_in_hosts() else None
         raise refusal(self.caller, command, cancel if command == "cancel" else None)
+
+    def refuse_agents_with_tool(self, command: str, session: Session) -> None:
+        """Raise `RefusedError` if an agent moves a session in a shell, although its host has the tool for that.
+
+        The tool says who calls, so that no subagent and no program of the agent moves the workflow.
+        """
+        if self.is_leashed and session.about().link is not None:
+            from handrail.guided.sessions.machine import CommandRefused
+
+            session.do(CommandRefused(f"handrail {command}"))
+            message = f"an agent does not run `handrail {command}` in a shell: {self.caller.sign}"
+            raise RefusedError(message, f'call the tool `{handrail.STEP_TOOL}` with the action "{command}"')
 
     @cached_property
     def definitions(self) -> Definitions:

@@ -180,3 +180,16 @@ def test_the_events_of_a_run_say_who_caused_them(leashed: Project) -> None:
     leashed.json("stop", run, code=0)
     events = leashed.json("log", run)["events"]
     assert (events[0]["by"], events[-1]["by"]) == (f"agent:{AGENT}", "script")
+
+
+@pytest.mark.parametrize("action", ["next", "loop"])
+def test_an_agent_with_workflow_step_does_not_move_its_workflow_in_a_shell(leashed: Project, action: str) -> None:
+    message = {"hook_event_name": "UserPromptExpansion", "command_name": "workflow", "command_args": "ship tea"}
+    message |= {"session_id": "c", "cwd": str(leashed.folder)}
+    leashed.process("hook", "claude", stdin=json.dumps(message))
+    said = as_agent(leashed, action, "--session", "claude-c")
+    assert (said.code, leashed.json("status", "--session", "claude-c")["steps"]) == (1, 0)
+    assert "hint: call the tool `workflow_step`" in said.err
+    assert leashed.json("status", "--session", "claude-c")["refusedCommands"] == [f"handrail {action}"]
+    assert as_agent(leashed, action, "--session", "s").code == 0
+    assert leashed.process(action, "--session", "claude-c").code == 0

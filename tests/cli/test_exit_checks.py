@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,26 @@ def test_check_results_are_in_the_journal(project: Project) -> None:
 def test_a_loop_needs_no_check(project: Project) -> None:
     with_exit(project, "  - run: exit 1\n")
     assert project.json("loop")["phase"]["id"] == "a"
+
+
+def test_exit_checks_run_with_the_path_and_the_variables_of_the_start(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.workflow("w", ["build", "ship"])
+    project.phase("w", "build", 'exit:\n  - run: proof && test -z "$ADDED"\n')
+    for folder, code in (("good", 0), ("evil", 0), ("bad", 1)):
+        project.write(f"{folder}/proof", f"#!/bin/sh\necho {folder} >> ran\nexit {code}\n").chmod(0o755)
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{project.folder}/bad:{path}")
+    project.json("start", "w", "tea", "--session", "s", "--trust")
+    monkeypatch.setenv("PATH", f"{project.folder}/evil:{path}")
+    monkeypatch.setenv("ADDED", "1")
+    project.json("next", "--trust", code=5)
+    monkeypatch.setenv("PATH", f"{project.folder}/good:{path}")
+    project.json("reload")
+    assert project.json("next", "--trust", code=5)["refused"] == "check-failed"
+    monkeypatch.delenv("ADDED")
+    project.json("reload")
+    monkeypatch.setenv("ADDED", "1")
+    assert project.json("next", "--trust")["phase"]["id"] == "ship"
+    assert (project.folder / "ran").read_text().split() == ["bad", "good", "good"]

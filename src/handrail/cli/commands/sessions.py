@@ -66,6 +66,7 @@ def status(app: App, shell: Shell, session: str | None) -> None:
 def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     """Leave the current phase, if its exit checks hold."""
     departure = app.sessions.leaving(session)
+    app.refuse_agents_with_tool("next", departure.session)
     need_trust(app, shell, lambda: programs_of_checks(departure.checks, "the exit", app.registry), departure.run)
     with WaitingLine(shell, "leaving the phase") as line:
 
@@ -83,6 +84,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
 @command
 def loop(app: App, shell: Shell, session: str | None, yes: bool) -> None:
     """Go back to the first phase of the innermost workflow. In a terminal, it asks first, unless --yes is given."""
+    app.refuse_agents_with_tool("loop", app.sessions.choose(session))
     if not yes and not app.is_leashed and not _confirms(shell, lambda: "Go back to the first phase?"):
         raise SystemExit(1)
     print_session(shell, app.sessions.loop(session), session)

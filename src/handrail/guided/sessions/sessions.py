@@ -30,7 +30,15 @@ from handrail.guided.sessions.machine import (
     Tell,
     WorkFolders,
 )
-from handrail.guided.sessions.store import Session, SessionReport, report_after, report_now, sessions_in, start_lock
+from handrail.guided.sessions.store import (
+    Session,
+    SessionAbout,
+    SessionReport,
+    report_after,
+    report_now,
+    sessions_in,
+    start_lock,
+)
 from handrail.guided.workflows.plan import ExitCheck, Plan, relocate
 from handrail.settings.folders import UserFolders, session_name
 
@@ -82,13 +90,18 @@ class Opening(Record):
 class Leaving(Record):
     """A phase that is about to be left: its session, the state before its checks run, and the checks.
 
-    `run` is the id of the run that drives the agent; None if a person does.
+    `about` is what is known about the session, if there are checks.
     """
 
     session: Session
     state: State
     checks: tuple[ExitCheck, ...]
-    run: str | None = None
+    about: SessionAbout | None = None
+
+    @property
+    def run(self) -> str | None:
+        """The id of the run that drives the agent; None if a person does."""
+        return self.about.run if self.about is not None else None
 
 
 class PhaseExit(Record):
@@ -200,7 +213,8 @@ class Sessions:
             raise RefusedError(*unmet)
         now = self.clock()
         is_linked = conversation is not None and conversation.is_linked
-        session.describe(self.link(conversation) if conversation and is_linked else session.about().link, opening.run)
+        link = self.link(conversation) if conversation and is_linked else session.about().link
+        session.describe(link, opening.run, self.env)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         limits = opening.idle_stops, opening.reminders, opening.same_failures
         guidance = self._guidance(plan, 0, opening.task).text_at(0)
@@ -235,16 +249,18 @@ class Sessions:
         state = session.read().state
         plan = session.pinned_plan(state)
         checks = plan.stops[state.at].checks if plan and state.status == "active" else ()
-        return Leaving(session, state, checks, session.about().run if checks else None)
+        return Leaving(session, state, checks, session.about() if checks else None)
 
     async def next(self, leaving: Leaving, summary: str, way: PhaseExit) -> SessionReport:
         """Run the exit checks of a phase, and leave it if they hold."""
         results: tuple[CheckResult, ...] = ()
-        if leaving.checks:
+        if leaving.checks and leaving.about is not None:
+            from handrail.base.dataclasses import replace
             from handrail.guided.sessions.exit_checks import run_checks
 
             is_trusted = way.trust.holds(leaving.run)
-            results = await run_checks(leaving.checks, way.context, is_trusted, way.on_check)
+            context = replace(way.context, env=leaving.about.environment(way.context.env))
+            results = await run_checks(leaving.checks, context, is_trusted, way.on_check)
         return self.leave(leaving, way.context.mask(summary), results, way.place)
 
     def leave(
@@ -355,7 +371,10 @@ class Sessions:
         return free_orphan(session.id, link, is_fork=hook_files.is_unsettled_link(link))
 
     def reload(self, id_: str | None, plan_of: Callable[[str], Plan]) -> SessionReport:
-        """Continue with an edited workflow at the same phase. `plan_of` reads the workflow with a key again."""
+        """Continue with an edited workflow at the same phase, and with the environment of now.
+
+        `plan_of` reads the workflow with a key again.
+        """
         session = self.choose(id_)
         state = session.read().state
         old_plan = session.pinned_plan(state)
@@ -364,7 +383,10 @@ class Sessions:
         plan = plan_of(old_plan.key)
         to = relocate(old_plan, state.at, plan)
         guidance = self._guidance(plan, to, state.task) if isinstance(to, int) else machine.NO_GUIDANCE
-        return report_after(session, session.do(Reload(session.pin(plan), plan, guidance)))
+        report = report_after(session, session.do(Reload(session.pin(plan), plan, guidance)))
+        if report.refusal is None:
+            session.describe(session.about().link, session.about().run, self.env)
+        return report
 
     def note_refused(self, id_: str | None, command: str) -> None:
         """Tell the person that an agent tried this command: in its session, or in all active ones without an id."""

@@ -47,12 +47,26 @@ if TYPE_CHECKING:
 
 
 class SessionAbout(Record):
-    """What is known about a session without its journal: the host's link to it, and the run that drives its agent."""
+    """What is known about a session without its journal: the host's link to it, and the run that drives its agent.
+
+    `names` are the variables of the environment in which it was started, and `path` is `PATH` there. Other values are
+    not stored, because they may be secret. Sessions of earlier versions have neither.
+    """
 
     session: str
     project: str
     link: str | None = None
     run: str | None = None
+    path: str = ""
+    names: tuple[str, ...] = ()
+
+    def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        """The environment of exit checks: without variables that were added since the start, and with `PATH` of then.
+
+        So whoever calls `next` cannot choose which programs the checks run.
+        """
+        kept = {name: value for name, value in env.items() if name in self.names and name != "PATH"}
+        return {**kept, **({"PATH": self.path} if "PATH" in self.names else {})} if self.names else env
 
     @property
     def agent(self) -> str | None:
@@ -71,7 +85,8 @@ def read_about(folder: str) -> SessionAbout | None:
         return None
     if not isinstance(about, dict) or not {"session", "project"} <= about.keys():
         return None
-    return SessionAbout(about["session"], about["project"], about.get("link"), about.get("run"))
+    link, run, path, names = (about.get(name) for name in ("link", "run", "path", "names"))
+    return SessionAbout(about["session"], about["project"], link, run, path or "", tuple(names or ()))
 
 
 def sessions_in(folder: str, project: str, clock: Callable[[], float], by: Who | None = None) -> Iterator[Session]:
@@ -233,10 +248,15 @@ class Session:
         """What the session's file `about` says. Without one, neither a link nor a run is known."""
         return read_about(self.folder) or SessionAbout(self.id, self.ref.project)
 
-    def describe(self, link: str | None, run: str | None = None) -> None:
-        """Record the id, project, link and run of this session. With a link, also write the link."""
+    def describe(self, link: str | None, run: str | None = None, env: Mapping[str, str] | None = None) -> None:
+        """Record the id, project, link, run and environment of this session. With a link, also write the link.
+
+        Without `env`, the environment that was recorded before is kept.
+        """
         make_private(self.folder)
-        about = SessionAbout(self.id, self.ref.project, link, run)
+        old = self.about()
+        path, names = (old.path, old.names) if env is None else (env.get("PATH", ""), tuple(sorted(env)))
+        about = SessionAbout(self.id, self.ref.project, link, run, path, names)
         files.replace(os.path.join(self.folder, ABOUT), jsonlite.encode_line(about._asdict()), durable=True)
         if link is not None:
             make_private(os.path.dirname(link))
@@ -339,7 +359,10 @@ def fork_session(parent: SessionRef, child: SessionRef) -> None:
                 plan = files.read_regular(os.path.join(parent_session.folder, name))
                 files.replace(os.path.join(child_session.folder, name), plan, durable=True)
         files.replace(child_session.journal, files.read_regular(parent_session.journal)[: snapshot.end], durable=True)
-    child_session.describe(child.link)
+    about = parent_session.about()
+    child_session.describe(
+        child.link, None, dict.fromkeys(about.names, "") | {"PATH": about.path} if about.names else None
+    )
 
 
 def _digest(text: str) -> str:
