@@ -152,7 +152,7 @@ def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
         ("{tool: bash, input: ls}", "`input` has to be a mapping, found text `ls`"),
         (
             "step: nxet",
-            "`step` has to be `next` or `loop` or `status` or `cancel`, found `nxet` (did you mean `next`?)",
+            "`step` has to be `next` or `loop` or `status` or `blocked` or `cancel`, found `nxet`",
         ),
         ("{step: next, sumary: done}", "unknown key `sumary` (did you mean `summary`?)"),
         (

@@ -291,3 +291,14 @@ def test_one_of_many_pages_tells_of_a_question(project: Project, page: TestClien
     assert page.post("/api/told", json=question).json() == {"isFirst": True}
     assert page.post("/api/told", json=question).json() == {"isFirst": False}
     assert page.post("/api/told", json={"of": "run:r-none", "need": "q1"}).status_code == 404
+
+
+def test_the_page_answers_a_guided_session(project: Project, page: TestClient) -> None:
+    project.workflow("w", ["look"])
+    project.json("start", "w", "a task", "--session", "S")
+    project.json("blocked", "there is no key", "--session", "S")
+    ((message,)) = page.get("/api/changes?topics=session:S").json()
+    (need,) = message["set"]["needs"]
+    body = {"of": need["of"], "digest": need["digest"], "values": {"answer": "in the drawer"}}
+    assert page.post(f"/api/needs/{need['id']}", json=body).json() == {"accepted": need["id"]}
+    assert project.json("status")["note"] == "A person answered: in the drawer"

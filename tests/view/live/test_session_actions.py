@@ -12,7 +12,7 @@ import pytest
 from handrail.app import App
 from handrail.base.errors import NotFound, RefusedError
 from handrail.extensions.callers import OPEN
-from handrail.view.actions import Actions
+from handrail.view.actions import Actions, LateAnswer, WrongFields
 from handrail.view.live.session import LiveSession, text_of_phase
 from support import Project
 
@@ -129,3 +129,81 @@ def test_a_shortened_trail_is_read_again_from_its_start(active: Project) -> None
     live.refresh()
     assert [row["count"] for row in live.topic.rows.section("denials")] == [2]
     assert live.topic.rows.epoch != epoch
+
+
+def row_of_home(project: Project) -> dict[str, Any]:
+    (row,) = json.loads(project.run("view", "home").out)["set"]["entries"]
+    found: dict[str, Any] = row
+    return found
+
+
+def need(project: Project) -> dict[str, Any]:
+    (row,) = json.loads(project.run("view", "session:S").out)["set"]["needs"]
+    found: dict[str, Any] = row
+    return found
+
+
+def test_a_blocked_session_needs_a_person_on_home_and_has_its_question(active: Project) -> None:
+    assert row_of_home(active)["group"] == "running"
+    active.json("blocked", "there is no key", "--question", "Where is it?", "--session", "S")
+    row = row_of_home(active)
+    assert (row["group"], row["status"], row["ended"]) == ("needs", "waiting", None)
+    assert (row["need"]["title"], row["need"]["fields"]) == ("Where is it?", 1)
+    asked = need(active)
+    assert (asked["of"], asked["title"]) == ("session:S", "Where is it?")
+    assert asked["form"]["description"] == "The agent cannot go on: there is no key"
+    assert (head(active)["status"], head(active)["reason"]) == ("waiting", "there is no key")
+
+
+def test_an_answer_in_a_surface_lets_a_session_go_on(active: Project) -> None:
+    active.json("blocked", "there is no key", "--session", "S")
+    asked = need(active)
+    actions = Actions(app_of(active), "tui")
+    with pytest.raises(WrongFields, match="is blank"):
+        actions.answer_session("S", asked["id"], asked["digest"], {"answer": " "})
+    actions.answer_session("S", asked["id"], asked["digest"], {"answer": "in the drawer"})
+    assert "A person answered: in the drawer" in active.run("context").out
+    with pytest.raises(LateAnswer, match="does not ask this any more"):
+        actions.answer_session("S", asked["id"], asked["digest"], {"answer": "again"})
+
+
+def test_a_cancel_that_an_agent_asks_for_is_confirmed_or_refused_in_a_surface(active: Project) -> None:
+    actions = Actions(app_of(active), "web")
+    active_sessions = app_of(active).sessions
+    active_sessions.ask_to_cancel("S", "it is too hard")
+    asked = need(active)
+    assert asked["title"] == "The agent asks to cancel the workflow: it is too hard"
+    assert (head(active)["status"], head(active)["cancelPending"]) == ("active", True)
+    actions.answer_session("S", asked["id"], asked["digest"], {"cancel": False, "note": "try"})
+    assert head(active)["status"] == "active"
+    active_sessions.ask_to_cancel("S")
+    asked = need(active)
+    actions.answer_session("S", asked["id"], asked["digest"], {"cancel": True, "note": ""})
+    assert (head(active)["status"], head(active)["endedBy"]) == ("cancelled", "person")
+
+
+def test_an_agent_cannot_answer_in_a_surface(active: Project) -> None:
+    active.json("blocked", "there is no key", "--session", "S")
+    asked = need(active)
+    with pytest.raises(RefusedError, match="only a person"):
+        Actions(inside_a_step(active), "tui").answer_session("S", asked["id"], asked["digest"], {"answer": "x"})
+
+
+def test_a_persons_move_voids_checks_and_skips_phases_and_the_rows_say_who_moved(project: Project) -> None:
+    project.workflow("w", ["look", "build", "ship"])
+    project.phase("w", "look", "exit:\n  - file: a.txt\n")
+    project.write("a.txt", "x")
+    project.json("start", "w", "a task", "--session", "S")
+    project.json("next")
+
+    def rows(section: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(project.run("view", "session:S").out)["set"][section]
+        return found
+
+    assert rows("checks")[0]["held"] is True
+    project.json("goto", "look", "--reason", "again")
+    assert rows("checks")[0]["held"] is None
+    project.json("goto", "ship", "--reason", "enough")
+    assert [row["state"] for row in rows("stops")] == ["skipped", "skipped", "current"]
+    moves = [(row["how"], row["by"], row["summary"]) for row in rows("moves")]
+    assert moves[2:] == [("goto", "a script", "again"), ("goto", "a script", "enough")]

@@ -104,9 +104,9 @@ def _confirms(shell: Shell, question: Callable[[], str]) -> bool:
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is recorded, and the agent is told.")
 @command
 def goto(app: App, shell: Shell, phase: str, session: str | None, reason: str) -> None:
-    """Move a session to any phase, by its id, its name or its number. Only for people.
+    """Move a session to any phase.
 
-    The phases after it have to be done again: their summaries and the results of their checks are void.
+    PHASE is its id, its name or its number. What came after it is void: summaries, and results of checks.
     """
     app.refuse_agents("goto", session=session)
     if not reason.strip():
@@ -120,7 +120,7 @@ def goto(app: App, shell: Shell, phase: str, session: str | None, reason: str) -
 @click.option("--question", default="", metavar="TEXT", help="What the person has to decide or say.")
 @command
 def blocked(app: App, shell: Shell, reason: str, session: str | None, question: str) -> None:
-    """Say that the agent cannot go on: the session waits for a person, and the agent may stop."""
+    """Say that the agent cannot go on: the session waits for a person."""
     if not reason.strip():
         raise UsageError("the reason is blank")
     mask = app.secrets.mask
@@ -137,7 +137,7 @@ def blocked(app: App, shell: Shell, reason: str, session: str | None, question: 
 @click.option("--note", default="", metavar="TEXT", help="The answer; the agent is told at its next turn.")
 @command
 def unblock(app: App, shell: Shell, session: str | None, note: str) -> None:
-    """Let a session go on that waits for a person, or keep a workflow that its agent asks to cancel."""
+    """Let a session go on that waits for a person. A workflow that its agent asks to cancel stays active."""
     answer_session(app, shell, session, note)
 
 

@@ -232,8 +232,8 @@ def context_text(plan: Plan, state: State, values: Mapping[str, str] | None = No
         *_checks(stop),
         *profiles,
         *_news_of_person(state),
-        render(message_template(plan, "advanceReminder"), values),
         IF_BLOCKED,
+        render(message_template(plan, "advanceReminder"), values),
     ]
     return "\n".join(lines)
 
