@@ -60,6 +60,19 @@ def test_answers_that_were_given_before_the_start_are_used(night: Night) -> None
     assert run["phases"][0]["steps"][0]["value"]["values"] == {"how": "slowly"}
 
 
+def test_questions_are_asked_now_and_their_answers_are_used_in_the_night(night: Night) -> None:
+    form = "{formId: pace, title: Pace?, fields: [{id: how, type: text, required: true}]}"
+    steps = (
+        f"  - {{id: ask, node: user-input, params: {form}}}\n  - {{id: go, node: approve, params: {{question: Go?}}}}\n"
+    )
+    night.flow("asks", f"phases:\n- id: a\n  steps:\n{steps}")
+    said = night.project.process("ready", "asks", "--ask", "answers.json", stdin="slowly\nyes\n\n")
+    assert (said.code, "Go?" in said.err) == (0, True), said
+    run = night.project.json("run", "asks", "--unattended", "--answers", "answers.json")
+    first, second = run["phases"][0]["steps"]
+    assert (first["value"]["values"], second["value"]["approved"]) == ({"how": "slowly"}, True)
+
+
 def test_a_rule_that_says_yes_needs_no_answer(night: Night) -> None:
     night.flow("asks", "phases:\n- id: a\n  steps:\n  - {id: ask, node: approve, params: {question: Go?}}\n")
     assert night.codes("asks") == {"unanswered"}

@@ -26,6 +26,7 @@ from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.plan import Step, step_at
 from handrail.driven.flows.preview import PreviewRow
 from handrail.driven.forms.answers import Answers, answers_for
+from handrail.driven.forms.form import Form
 from handrail.driven.forms.form_params import form_from
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.request import LoadedRun, RunRequest
@@ -39,6 +40,7 @@ from handrail.source.values import Unresolved
 from handrail.steps.nodes.agents.agent_jobs import choose_agent, job_for
 from handrail.steps.nodes.git.commands import Repository, open_repository
 from handrail.steps.nodes.git.push import open_transport
+from handrail.steps.nodes.people.approvals import APPROVED, approval_form
 from handrail.steps.services.addresses import parse_remote
 from handrail.steps.services.forges import forge_of_remote
 from handrail.steps.services.http import HttpLimits
@@ -62,21 +64,13 @@ done 2>/dev/null"""
 _CHANGING = {"edit", "write", "bash"}
 
 
-async def find_problems(app: App, flow: FoundFlow, request: RunRequest, answers: Answers | None) -> list[Checkup]:
-    """Everything that would stop this run while nobody looks, the code as its id; empty if it is ready."""
-    look = _Look(app, flow, request, answers)
-    for name in ("state", "locks", "disk", "index-lock"):
-        await look.exam(name, Subject(app))
-    look.at_project()
-    await look.at_steps(look.rows())
-    return list(dict.fromkeys(look.problems))
-
-
 @dataclass
-class _Look:
-    """Looks at a run that has not begun. `seen` is what was looked at; `programs` are those to look for, and for whom.
+class Readiness:
+    """Whether a run that has not begun can be left alone. `answers` are those that are given in advance.
 
-    `has_run`: a step before this one may have changed any file.
+    `problems` are what would stop it, with their codes as ids; `forms` are the questions without an answer, as far as
+    they are known. `seen` is what was looked at; `programs` are those to look for, and for whom. `has_run`: a step
+    before this one may have changed any file.
     """
 
     app: App
@@ -84,9 +78,18 @@ class _Look:
     request: RunRequest
     answers: Answers | None
     problems: list[Checkup] = field(default_factory=list)
+    forms: dict[str, Form] = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
     seen: set[object] = field(default_factory=set)
     has_run: bool = False
+
+    async def find(self) -> Readiness:
+        for name in ("state", "locks", "disk", "index-lock"):
+            await self.exam(name, Subject(self.app))
+        self.at_project()
+        await self.at_steps(self.rows())
+        self.problems = list(dict.fromkeys(self.problems))
+        return self
 
     def not_ready(self, code: str, message: str, fix: str | None) -> None:
         self.problems.append(Checkup("error", message, fix or f"`handrail explain {code}` says what to do", id=code))
@@ -195,16 +198,21 @@ class _Look:
         is_ruled = any(rule.fits(effect, {STEP: row.path}, ()) for rule in self.context.rules)
         if step.declared.asks is None or step.deadline is not None or is_moot or is_ruled:
             return
-        fields = {*step.declared.asks, *(str(one.get("id")) for one in params.get("fields") or ())}
+        form = form_from(params) if "fields" in params and not row.unknown else None
+        if APPROVED in step.declared.asks:
+            title = str(params.get("question") or params.get("title") or effect)
+            form = approval_form(id_, "Do you approve it in advance?", {"title": title, "facts": ()}, None)
+        fields = {*step.declared.asks, *(one.id for one in (form.fields if form is not None else ()))}
         keys = {row.path, id_, row.node}
         if self.answers is None or not (keys & self.answers.sets.keys() or fields & self.answers.names(None).keys()):
-            known = ", ".join(f"{one}: …" for one in sorted(fields)) or "FIELD: …"
-            fix = f"answer it in `--answers FILE` (`{id_}: {{{known}}}`), or give it a `deadline` and a `default`"
             if self.is_first("question", id_):
+                known = ", ".join(f"{one}: …" for one in sorted(fields)) or "FIELD: …"
+                fix = f"answer it in `--answers FILE` (`{id_}: {{{known}}}`), or give it a `deadline` and a `default`"
                 self.not_ready("unanswered", f"`{row.path}` asks a person, and nobody is there", fix)
-        elif "fields" in params and not row.unknown:
+                self.forms |= {id_: form} if form is not None else {}
+        elif form is not None:
             with self.trying("unanswered"):
-                answers_for(self.answers, form_from(params), row.path)
+                answers_for(self.answers, form, row.path)
 
     async def at_git(self, repository: Repository, work: Work, *, is_certain: bool) -> None:
         params, remote = work.params, str(work.params.get("remote") or "origin")

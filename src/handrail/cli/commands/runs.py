@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import sys
 import time
@@ -16,6 +17,7 @@ import click
 from handrail.app import App
 from handrail.base.dataclasses import replace
 from handrail.base.errors import DefinitionError, HandrailError, RefusedError, UsageError
+from handrail.base.files import write_whole
 from handrail.base.processes import start_detached
 from handrail.cli.commands.sessions import answer_session
 from handrail.cli.forms import ask, can_ask, print_form, typed_answers, typed_example
@@ -61,6 +63,7 @@ from handrail.driven.runs.summary import APPROVED, kind_of_question
 from handrail.driven.worktrees.records import End, Worktree
 from handrail.project.prune import PruneRule
 from handrail.settings.folders import shown_path
+from handrail.source.field_checks import plain_data
 from handrail.source.plain_text import counted, plain, some
 from handrail.view.text.columns import duration
 from handrail.view.text.run import (
@@ -91,9 +94,12 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
 
 @click.command(cls=FlowCommand)
 @start_options
+@click.option(
+    "--ask", "target", metavar="FILE", help="Ask its questions now; write the answers to FILE, for `--answers`."
+)
 @command
 def ready(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
-    """Say what would stop a run while nobody looks, and how to mend it. Takes the options of `run`.
+    """Say what would stop a run that nobody watches, before it starts. Takes the options of `run`.
 
     The exit code is 5 if there is something. No step is run.
     """
@@ -103,21 +109,29 @@ def ready(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: A
         _exit_unready(app, shell, [(error.code, error.message, error.hint)])
     request = _request(app, task, options)
     request = replace(request, tree=planned_tree(app, shell, "ready", options))
-    _refuse_unready(app, shell, flow, request, options["answers"])
+    _refuse_unready(app, shell, flow, request, options["answers"], options["target"])
     if shell.as_json:
         return shell.data({"ok": True, "problems": []})
     return shell.say(f"`{flow.id}` is ready: nothing was found that would stop it")
 
 
-def _refuse_unready(app: App, shell: Shell, flow: FoundFlow, request: RunRequest, answers: str | None) -> None:
-    """Exit with 5 if something would stop this run while nobody looks."""
-    from handrail.doctor.readiness import find_problems  # asks git, services and agents: only if it is wanted
+def _refuse_unready(
+    app: App, shell: Shell, flow: FoundFlow, request: RunRequest, answers: str | None, target: str | None = None
+) -> None:
+    """Exit with 5 if something would stop this run while nobody looks. With `target`, ask and write answers first."""
+    from handrail.doctor.readiness import Readiness  # asks git, services and agents: only if it is wanted
 
     given = read_answers(answers) if answers is not None else None
     with WaitingLine(shell, f"looking at what `{flow.id}` needs"):
-        problems = asyncio.run(find_problems(app, flow, request, given))
-    if problems:
-        _exit_unready(app, shell, [(one.id, one.message, one.fix) for one in problems])
+        look = asyncio.run(Readiness(app, flow, request, given).find())
+    if target is not None and look.forms:
+        known = {name: plain_data(node) for name, node in given.sets.items() if name} if given is not None else {}
+        known |= {name: ask(form) for name, form in look.forms.items()}
+        write_whole(os.path.abspath(target), json.dumps(known, indent=2).encode(), durable=True)
+        return _refuse_unready(app, shell, flow, request, target)
+    if look.problems:
+        _exit_unready(app, shell, [(one.id, one.message, one.fix) for one in look.problems])
+    return None
 
 
 def _exit_unready(app: App, shell: Shell, problems: list[tuple[str, str, str | None]]) -> NoReturn:
