@@ -71,10 +71,8 @@ def test_a_variable_that_names_no_program_is_an_error(
 ) -> None:
     monkeypatch.setenv("OPENCODE_BIN", str(tmp_path / "nowhere"))
     ended = talk.json("run", "talk", "--agent", "opencode", code=1)
-    assert ended["reason"] == "agent-missing at a/x"
-    assert (
-        f"`OPENCODE_BIN` names `{tmp_path / 'nowhere'}`, which is not a program that can be started" in ended["error"]
-    )
+    named = f"`OPENCODE_BIN` names `{tmp_path / 'nowhere'}`, which is not a program that can be started"
+    assert ended["error"]["message"] == f"step `a/x` of `talk` needs an agent, and {named}"
     checks = {check["id"]: check for check in talk.json("doctor", code=5)["checks"]}
     assert checks["opencode.program"]["status"] == "error"
     assert checks["opencode.program"]["fix"] == "correct or unset `OPENCODE_BIN`"

@@ -37,6 +37,22 @@ def test_a_run_without_an_agent_is_refused_before_it_exists(asking: Project) -> 
     assert asking.json("runs")["runs"] == []
 
 
+def test_an_agent_whose_program_is_missing_is_refused_before_the_run_exists(
+    asking: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.delenv("CLAUDE_BIN", raising=False)
+    said = asking.run("run", "demo", "--agent", "claude")
+    assert (said.code, "`claude` is not installed or not on the PATH" in said.err) == (1, True)
+    assert "hint: install it, or choose another agent: `--agent NAME`" in said.err
+    (codex := asking.write("bin/codex", "#!/bin/sh\n")).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{codex.parent}:/usr/bin:/bin")
+    assert "another agent: `--agent codex`" in asking.run("run", "demo", "--agent", "claude").err
+    assert asking.json("runs")["runs"] == []
+    assert "claude itself is not installed" in asking.run("install", "claude", "--dry-run").err
+    assert "not installed" not in asking.run("install", "codex", "--dry-run").err
+
+
 def test_a_workflow_without_an_agent_is_refused_too(asking: Project) -> None:
     assert "needs an agent" in asking.run("run", "plan-build-review", "x").err
     assert asking.json("runs")["runs"] == []

@@ -105,9 +105,9 @@ def test_schemas_name_every_key(project: Project) -> None:
 @pytest.mark.whole
 def test_init_makes_a_project_that_validates_and_overwrites_nothing(project: Project) -> None:
     created = project.json("init")["created"]
-    assert {".handrail/workflows/hello/workflow.yaml", ".handrail/flows/hello.yaml"} <= set(created)
-    assert project.json("list")["flows"][0]["id"] == "hello"
-    assert project.json("run", "hello")["status"] == "completed"
+    assert {".handrail/workflows/hello/workflow.yaml", ".handrail/flows/greet.yaml"} <= set(created)
+    assert project.json("list")["flows"][0]["id"] == "greet"
+    assert project.json("run", "greet")["status"] == "completed"
     checked = {"workflows": 5, "flows": 1, "settings": 1, "schemas": 0, "playbooks": 0, "projects": 1}
     found = project.json("validate")
     assert found == {"ok": True, "problems": [], "notes": [], "checked": checked, "trusted": True}

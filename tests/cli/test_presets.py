@@ -23,8 +23,8 @@ def test_a_shipped_preset_names_groups_and_agents_that_exist(name: str) -> None:
 def test_a_shipped_preset_chooses_the_agent(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     project.write(".handrail/flows/f.yaml", FLOW)
-    assert "`codex`" in project.json("run", "f", "--preset", "balanced", code=1)["error"]
-    assert "`opencode`" in project.json("run", "f", "--preset", "opencode-only", code=1)["error"]
+    assert "`codex`" in project.json("run", "f", "--preset", "balanced", code=1)["error"]["message"]
+    assert "`opencode`" in project.json("run", "f", "--preset", "opencode-only", code=1)["error"]["message"]
 
 
 def test_a_preset_of_the_settings_wins(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def busy(project: Project) -> Project:
     assert project.run("start", "hello", "say hello", "--session", "one").code == 0
     steps = "phases: [{id: a, steps: [{id: x, node: read-file, params: {path: gone}}]}]"
     project.write(".handrail/flows/broken.yaml", steps)
-    assert project.run("run", "hello").code == 0
+    assert project.run("run", "greet").code == 0
     assert project.run("run", "broken").code == 1
     return project
 
@@ -56,7 +56,7 @@ def test_a_quick_command_imports_little(busy: Project, line: str) -> None:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("line", ["view home", "list", "run hello", "next --summary done --session one"])
+@pytest.mark.parametrize("line", ["view home", "list", "run greet", "next --summary done --session one"])
 def test_what_the_surfaces_need_is_imported_only_by_them(busy: Project, line: str) -> None:
     argv = [sys.executable, "-I", "-c", LISTED, *line.split()]
     ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60, cwd=busy.folder)

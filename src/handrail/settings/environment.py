@@ -194,10 +194,16 @@ def variable_of(program: str) -> str | None:
 
 def is_installed(program: str, env: Mapping[str, str]) -> bool:
     """True if a program is on the PATH, or chosen by its variable."""
+    return why_missing(program, env) is None
+
+
+def why_missing(program: str, env: Mapping[str, str]) -> str | None:
+    """Why a program cannot be started; None if it is on the PATH, or chosen by its variable."""
     try:
-        return chosen_program(program, env) is not None or _which(program, env) is not None
-    except NoSuchProgram:
-        return False
+        found = chosen_program(program, env) or _which(program, env)
+    except NoSuchProgram as error:
+        return error.message
+    return None if found else f"`{program}` is not installed or not on the PATH"
 
 
 def chosen_program(program: str, env: Mapping[str, str]) -> str | None:

@@ -76,6 +76,8 @@ def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: 
         success = f"installed into {name}; restart it, then type {app.registry.host(name).COMMANDS['start']}"
         with WaitingLine(shell, f"looking at the files of {name}"):
             changes, warnings = installer.plan_install(), app.names_unknown_to([name])
+        if name not in found_agents(app.registry, app.env):
+            shell.talk(f"warning: {name} itself is not installed, or not on the PATH")
         _apply_and_report(shell, installer, changes, success, dry_run, warnings)
     return None
 

@@ -28,7 +28,7 @@ from handrail.driven.runs.state import RERUN, Question, RunState, modes_of, stop
 from handrail.driven.worktrees.records import Worktree
 from handrail.extensions.contracts import Engine, NodeError, Site
 from handrail.extensions.registry import Registry, is_built_in
-from handrail.settings.environment import is_installed
+from handrail.settings.environment import is_installed, why_missing
 from handrail.settings.routes import OwnRoute, Route
 from handrail.settings.sections import AcpAgents, NoSuchAgent, agent_named
 from handrail.settings.trust import ProgramUse, Trust
@@ -41,15 +41,19 @@ Router = Callable[[str | None, OwnRoute], Route | None]
 
 @dataclass(frozen=True)
 class AgentRules:
-    """How steps get agents: `route` chooses one, `acp` are those of the user's settings, `registry` has all others."""
+    """How steps get agents: `route` chooses one, `acp` are those of the user's settings, `registry` has all others.
+
+    In `env`, their programs are searched for.
+    """
 
     route: Router
     acp: AcpAgents
     registry: Registry
+    env: Mapping[str, str]
 
 
 def refuse_without_agent(plan: FlowPlan, phases: Sequence[Phase], find: FlowFinder, rules: AgentRules) -> None:
-    """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
+    """Raise `RefusedError` for the first step that will certainly run, and whose agent is missing or unknown."""
     registry = rules.registry
     for path, step in certain_steps(phases, find):
         own = own_of(step) if step.declared.routed else None
@@ -72,6 +76,11 @@ def refuse_without_agent(plan: FlowPlan, phases: Sequence[Phase], find: FlowFind
         except NoSuchAgent as error:
             message = f"step `{path}` of `{plan.id}` needs an agent, and {error.message}"
             raise RefusedError(message, error.hint) from None
+        program = registry.executor(route.agent).PROGRAM if is_built_in(route.agent) else None
+        if program is not None and (why := why_missing(program, rules.env)) is not None:
+            other = next((name for name in registry.installable() if is_installed(name, rules.env)), "NAME")
+            message = f"step `{path}` of `{plan.id}` needs an agent, and {why}"
+            raise RefusedError(message, f"install it, or choose another agent: `--agent {other}`")
 
 
 def certain_steps(

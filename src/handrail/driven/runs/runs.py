@@ -215,7 +215,7 @@ class Runs:
     def refuse_without_agent(self, about: StoredRequest, plans: Plans, request: RunRequest) -> None:
         """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
         refuse_unusable(plans.values(), self.registry)
-        rules = AgentRules(partial(agent_of, request.routing), self.settings.acp, self.registry)
+        rules = AgentRules(partial(agent_of, request.routing), self.settings.acp, self.registry, self.site.env)
         plan = plans[about.flow]
         refuse_without_agent(plan, request.phases(plan), partial(plan_named, plans), rules)
 
