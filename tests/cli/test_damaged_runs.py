@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -277,3 +279,34 @@ def test_a_driver_notices_that_its_journal_was_removed_or_replaced(project: Proj
     assert not (project.folder / "paid").exists()
     run = project.json("runs")["runs"]
     assert [row["damaged"] for row in run] in ([True], [], [False])
+
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+READING = (["runs"], ["runs", "last"], ["log", "last"], ["log", "last", "--events"], ["artifacts"], ["artifacts", "last"])
+
+
+@pytest.fixture
+def is_read_only(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state is on a file system that is mounted read-only."""
+
+    def refused(call: Callable[..., Any], names: Callable[..., bool]) -> Callable[..., Any]:
+        def guarded(*args: Any, **named: Any) -> Any:
+            paths = [os.fspath(part) for part in args if isinstance(part, str | os.PathLike)]
+            if names(*args) and any(path.startswith(str(project.home)) for path in paths):
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), paths[0])
+            return call(*args, **named)
+
+        return guarded
+
+    for name in ("mkdir", "rename", "replace", "unlink", "link", "utime", "chmod"):
+        monkeypatch.setattr(f"os.{name}", refused(getattr(os, name), lambda *_: True))
+    monkeypatch.setattr("os.open", refused(os.open, lambda _path, flags, *_: bool(flags & WRITING)))
+
+
+@pytest.mark.usefixtures("three", "is_read_only")
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_state_that_nobody_may_write_to_is_read(project: Project, command: list[str]) -> None:
+    said = project.run(*command, "--json") if "--events" not in command else project.run(*command)
+    assert said.code == 0, said
+    assert "cannot" not in said.out + said.err
+    assert '"damaged": true' not in said.out
