@@ -55,7 +55,7 @@ def test_a_shelf_that_cannot_be_read_hides_no_other(maker: Project) -> None:
     assert "is damaged" in said.err
 
 
-@pytest.mark.parametrize("name", ["d/NOTES.md", "d/notes.md", "d/notes.md@v1", "d/notes.md@latest", "k:d/notes.md:v1"])
+@pytest.mark.parametrize("name", ["d/NOTES.md", "d/NOTES.md@v1", "d/NOTES.md@latest", "k:d/NOTES.md:v1"])
 def test_an_artifact_is_printed_by_path_key_version_or_id(maker: Project, name: str) -> None:
     run = make(maker, "d/NOTES.md", "one\ntwo")
     assert maker.run("artifacts", run, name) == (0, "one\ntwo", "")

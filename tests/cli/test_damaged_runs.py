@@ -282,7 +282,14 @@ def test_a_driver_notices_that_its_journal_was_removed_or_replaced(project: Proj
 
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-READING = (["runs"], ["runs", "last"], ["log", "last"], ["log", "last", "--events"], ["artifacts"], ["artifacts", "last"])
+READING = (
+    ["runs"],
+    ["runs", "last"],
+    ["log", "last"],
+    ["log", "last", "--events"],
+    ["artifacts"],
+    ["artifacts", "last"],
+)
 
 
 @pytest.fixture

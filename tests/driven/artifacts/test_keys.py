@@ -14,7 +14,11 @@ from support import Project
 KEYS = {
     "/p/a.md": "a.md",
     "/p/d/a.md": "d/a.md",
-    "/p/d/e/A b.md": "d/e/a-b.md",
+    "/p/d/e/A b.md": "d/e/A-b.md",
+    "/p/README.md": "README.md",
+    "/p/readme.md": "readme.md",
+    "/p/D/a.md": "D/a.md",
+    "/p/.handrail/scopes/k/Plan-2.md": "plan.md",
     "/p/.hidden/a.md": "hidden/a.md",
     "/p/out/plan-3.md": "out/plan.md",
     "/p/.handrail/scopes/k/plan-2.md": "plan.md",
@@ -45,6 +49,18 @@ def test_files_of_the_same_name_in_two_folders_are_two_artifacts(project: Projec
     )
     made = project.json("run", "two", "--scope", "k")["artifacts"]
     assert [(row["id"], row["supersedes"]) for row in made] == [("k:a.md:v1", None), ("k:d/a.md:v1", None)]
+
+
+def test_two_files_whose_names_differ_in_case_are_two_artifacts(project: Project) -> None:
+    steps = "".join(
+        f"  - {{id: {id_}, node: write-file, params: {{path: {name}, text: {id_}}}, makes: [{name}]}}\n"
+        for id_, name in (("x", "README.md"), ("y", "readme.md"))
+    )
+    project.write(".handrail/flows/two.yaml", f"phases:\n- id: a\n  steps:\n{steps}")
+    made = project.json("run", "two", "--scope", "k")["artifacts"]
+    assert [(row["id"], row["supersedes"]) for row in made] == [("k:README.md:v1", None), ("k:readme.md:v1", None)]
+    assert project.run("artifacts", "README.md@latest").out == "x"
+    assert project.run("artifacts", "k:readme.md:v1").out == "y"
 
 
 def test_a_shelf_of_the_first_version_is_read(tmp_path: Path) -> None:

@@ -222,7 +222,11 @@ def _is_plain(char: str) -> bool:
 
 def _plain(text: str, signs: str) -> str:
     """The text in lower case, with a dash instead of everything but letters, digits and `signs`."""
-    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    return _dashed(unicodedata.normalize("NFC", text).lower(), signs)
+
+
+def _dashed(text: str, signs: str) -> str:
+    text = unicodedata.normalize("NFC", text)
     return re.sub("-+", "-", "".join(char if _is_plain(char) or char in signs else "-" for char in text))
 
 
@@ -243,7 +247,7 @@ def _path_in_scope(path: str, root: str, scope: str) -> str | None:
     return inner_path if mark and inner_path else None
 
 
-def logical_key(path: str, scope: str) -> str:
+def logical_key(path: str, scope: str, fold: Callable[[str, str], str] = _plain) -> str:
     """The name of an artifact without its iteration: `plan.md`, `artifacts/plan.json`."""
     path = posixpath.normpath(path.replace("\\", "/"))
     handrail, agentweaver = _path_in_scope(path, HANDRAIL, scope), _path_in_scope(path, AGENTWEAVER, scope)
@@ -257,25 +261,25 @@ def logical_key(path: str, scope: str) -> str:
     base = re.sub(r"-[0-9]+(?=\.[^.]+\Z)", "", base)
     if folder == ".artifacts" or folder.startswith(".artifacts/"):
         folder = folder[1:]
-    parts = [_plain(part, "._-").lstrip("._-") for part in (*folder.split("/"), base)]
+    parts = [fold(part, "._-").lstrip("._-") for part in (*folder.split("/"), base)]
     return "/".join(part for part in parts[:-1] if part) + ("/" if any(parts[:-1]) else "") + (parts[-1] or "file")
 
 
 def artifact_key(path: str, project: str, scope: str) -> str:
     """The key of an artifact on the shelf: its path within the scope, without its iteration.
 
-    A file in a folder of the scope has the key that AgentWeaver gives it. Any other file has its path in the project,
-    so that `a.md` and `d/a.md` are two artifacts.
+    A file in a folder of the scope has the key that AgentWeaver gives it, in lower case. Any other file has its path in
+    the project, so that `a.md`, `A.md` and `d/a.md` are three artifacts.
     """
-    path, key = posixpath.normpath(path.replace("\\", "/")), logical_key(path, scope)
+    path = posixpath.normpath(path.replace("\\", "/"))
     has_place = (
         any(_path_in_scope(path, root, scope) for root in (HANDRAIL, AGENTWEAVER)) or "/.artifacts/" in f"/{path}"
     )
     folder = posixpath.dirname(posixpath.relpath(path, project))
-    if has_place or not folder or folder.startswith(".."):
-        return key
-    parts = [_plain(part, "._-").lstrip("._-") for part in folder.split("/")]
-    return "/".join([part for part in parts if part] + [key])
+    if has_place:
+        return logical_key(path, scope)
+    parts = [] if folder.startswith("..") else [_dashed(part, "._-").lstrip("._-") for part in folder.split("/")]
+    return "/".join([part for part in parts if part] + [logical_key(path, scope, _dashed)])
 
 
 def artifact_id(scope: str, key: str, version: int) -> str:
@@ -294,6 +298,5 @@ def parse_reference(text: str) -> ShelfReference | None:
 
 
 def is_key(text: str) -> bool:
-    """True for a logical key: lower-case letters, digits, `.`, `_`, `-` and `/`; it begins with a letter or digit."""
-    is_clean = all(_is_plain(char) or char in "._/-" for char in text)
-    return is_clean and text == text.lower() and text[:1] != "" and _is_plain(text[0])
+    """True for a logical key: letters, digits, `.`, `_`, `-` and `/`; it begins with a letter or digit."""
+    return text[:1] != "" and _is_plain(text[0]) and all(_is_plain(char) or char in "._/-" for char in text)
