@@ -156,6 +156,11 @@ def _login(night: Night) -> None:
     night.patch.delenv("ANTHROPIC_API_KEY")
 
 
+def _opencode(night: Night) -> None:
+    night.program("opencode", "echo 1.18.33")
+    night.project.write("opencode.json", '{"permission": {"edit": "allow", "bash": "deny"}}')
+
+
 STRANDINGS: dict[str, Stranding] = {
     "no git": Stranding(
         lambda night: night.patch.setenv("PATH", f"{night.programs}"), "program-missing", "`git` is not installed"
@@ -219,6 +224,15 @@ STRANDINGS: dict[str, Stranding] = {
         _agent_settings('{"permissions": {"deny": ["mcp__plugin_handrail_handrail__workflow_step"]}}'),
         "tool-denied",
         "workflow_step",
+    ),
+    "another agent denies a tool of a phase": Stranding(
+        _opencode, "tool-denied", "opencode denies the tool `bash`", ("night", "--agent", "opencode")
+    ),
+    "an agent that no workflow can guide": Stranding(
+        lambda night: (night.config / "settings.yaml").write_text("acp: {helper: {command: [sh]}}\n"),
+        "agent-unguided",
+        "`acp:helper` cannot run a workflow",
+        ("night", "--agent", "acp:helper"),
     ),
     "a phase requires a probe": Stranding(
         _change(".handrail/workflows/build/make.md", "exit:", "require: hard\nexit:"), "not-enforced", "was not probed"

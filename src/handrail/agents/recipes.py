@@ -361,10 +361,14 @@ def all_off(paths: Iterable[str]) -> list[str]:
     return [f"`{path}`: `disableAllHooks`" for path in paths if read_json(path).get("disableAllHooks") is True]
 
 
-def denied_tools(paths: Iterable[str], section: str, name: str) -> dict[str, str]:
-    """The whole tools in a list of a section of these files, each with its place."""
-    lists = ((path, within(read_json(path), section).get(name)) for path in paths)
-    return {str(tool): f"`{path}`: `{section}.{name}`" for path, tools in lists for tool in tools or ()}
+def denied_tools(paths: Iterable[str], *names: str) -> dict[str, str]:
+    """The whole tools that a setting of these files denies, each with its place: a list, or `TOOL: deny`."""
+    found = ((f"`{path}`: `{'.'.join(names)}`", within(read_json(path), *names[:-1]).get(names[-1])) for path in paths)
+    tools = (
+        (place, [one for one in said or () if not isinstance(said, dict) or said[one] == "deny"])
+        for place, said in found
+    )
+    return {str(tool): place for place, denied in tools for tool in denied}
 
 
 def read_json(path: str) -> dict[str, Any]:

@@ -247,6 +247,8 @@ class Readiness:
         for stop in stops or ():
             for check in stop.checks:
                 self.at_program(check.params.get("command"), f"the exit of phase `{stop.name}`")
+        if stops is not None and not self.app.registry.is_host(agent):
+            self.not_ready("agent-unguided", f"`{agent}` cannot run a workflow", "choose another agent: `--agent NAME`")
         if (unmet := unmet_requirement(self.app.places, agent, stops or ())) is not None:
             self.not_ready("not-enforced", *unmet)
         tested = getattr(chosen.executor, "TESTED", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,4 +77,5 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
         files=below(folder, plugin_texts(stubs) | below(SKILL_FOLDER, recipes.skill_files())),
         entries={_settings_file(base): JsonEntries(item=("plugin", entry), comments=True)},
         trial=lambda conversation, cwd: served_trial(stubs, AGENT, {**cancel, "session": conversation, "cwd": cwd}),
+        denied=partial(recipes.denied_tools, [_settings_file(base)], "permission"),
     )
