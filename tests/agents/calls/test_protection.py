@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import handrail
 from agents.calls.talking import tell
+from handrail.agents.calls.servers import McpServer
+from handrail.extensions.registry import Registry
 from support import Project
 
 PACKAGE = Path(handrail.__file__).parent
@@ -44,6 +47,7 @@ def home(project: Project) -> Path:
         ".claude/settings.local.json",
         ".claude/handrail/bin/gate",
         ".claude/skills/workflow/SKILL.md",
+        ".claude/agents/helper.md",
         ".mcp.json",
     ],
 )
@@ -171,3 +175,47 @@ def test_an_agent_may_change_files_in_a_worktree_but_not_the_records_of_worktree
     (state / "trees" / "project-r-1" / "link").symlink_to(state)
     led = str(state / "trees" / "project-r-1" / "link" / "runs" / "x")
     assert "denied in every phase" in (reason(active, "Write", file_path=led, content="x") or "")
+
+
+def test_the_transcript_that_hooks_believe_is_protected(active: Project, tmp_path: Path) -> None:
+    transcript = tmp_path / "C.jsonl"
+    more = {"tool_name": "Bash", "tool_input": {"command": f"echo x >> {transcript}"}}
+    denied = said(active, "PreToolUse", transcript_path=str(transcript), **more)
+    assert "denied in every phase" in denied["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+PLANTED = "switches hooks off"
+
+
+def test_a_setting_that_switches_hooks_off_is_said_at_the_start_and_when_the_conversation_is_resumed(
+    project: Project,
+) -> None:
+    project.workflow("w", ["look", "build"])
+    assert project.run("install", "claude").code == 0
+    begun = said(project, "UserPromptExpansion", command_name="workflow", command_args="w tea")
+    assert "systemMessage" not in begun
+    assert said(project, "SessionStart", source="resume") == {}
+    settings = home(project) / ".claude" / "settings.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "disableAllHooks": True}))
+    assert PLANTED in said(project, "SessionStart", source="resume")["systemMessage"]
+    begun = said(project, "UserPromptExpansion", command_name="workflow", command_args="--replace w tea")
+    assert PLANTED in begun["systemMessage"]
+
+
+def test_a_changed_stub_is_said(project: Project) -> None:
+    project.workflow("w", ["look", "build"])
+    assert project.run("install", "claude").code == 0
+    (home(project) / ".claude/skills/handrail/bin/gate").write_text("exit 0\n")
+    begun = said(project, "UserPromptExpansion", command_name="workflow", command_args="w tea")
+    assert "not as `handrail install claude` writes it" in begun["systemMessage"]
+
+
+def test_the_tool_says_that_hooks_do_not_run(active: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "C")
+    answers: list[dict[str, Any]] = []
+    server = McpServer("claude", Registry(), os.environ, answers.append)
+    call = {"name": "workflow_step", "arguments": {"action": "next"}}
+    server.take(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}))
+    server.close()
+    assert "Handrail's hook did not see this call" in answers[0]["result"]["content"][0]["text"]
+    assert active.json("status", "--session", "claude-C")["steps"] == 0

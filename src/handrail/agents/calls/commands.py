@@ -11,7 +11,9 @@ import os
 import site
 import sys
 
+from handrail import FOR_ONE_CALL
 from handrail.agents.calls.branches import follow_branch
+from handrail.agents.calls.install import differences
 from handrail.agents.calls.turns import context, context_mark
 from handrail.app import App
 from handrail.base.errors import HandrailError, StateError, UntrustedError
@@ -99,7 +101,12 @@ class _TypedCommand:
         hook_files.clear_mark(session.folder, hook_files.PAUSED)
         hook_files.set_mark(session.folder, hook_files.TURN, turn or "")
         text = f"{report.message}\n\n{card['context']}"
-        return {**context(text, notice="\n".join(report.notices) or None), "opening": report.message, "mark": mark}
+        notices = [*report.notices, installation_notice(self.conversation.agent, self.app)]
+        return {
+            **context(text, notice="\n".join(filter(None, notices)) or None),
+            "opening": report.message,
+            "mark": mark,
+        }
 
     def _blocking_workflow(self, *, replaces: bool) -> str | None:
         """A message about the active workflow that prevents the start; None if nothing prevents it.
@@ -121,6 +128,23 @@ class _TypedCommand:
         if other.project != self.app.project:
             other.sessions.cancel(ref.session, confirmed=True, reason="replaced by another workflow")
         return None
+
+
+def installation_notice(agent: str, app: App) -> str | None:
+    """A warning for the person if something in the agent is not as Handrail installed it; None if all is well.
+
+    Stubs of one call are not installed, so they have nothing to compare.
+    """
+    if app.env.get(FOR_ONE_CALL) or agent not in app.registry.installable():
+        return None
+    found = differences(app, agent)
+    what = "The phases may not be enforced: something in this agent is not as Handrail installed it"
+    return f"{what}: {'; '.join(found)}. `handrail doctor {agent}` says more." if found else None
+
+
+def resumed_notice(agent: str, project: str, env: Mapping[str, str]) -> str | None:
+    """The warning when a conversation with a workflow is opened again."""
+    return installation_notice(agent, App(project, env, by=PERSON))
 
 
 def parse_start(arguments: str) -> tuple[str, str, bool]:

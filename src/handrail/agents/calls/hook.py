@@ -58,7 +58,12 @@ def answer(host: Host, agent: str, request: HostRequest, env: Mapping[str, str])
         return decide_stop(host, agent, ref, request, env)
     from handrail.agents.calls.turns import tell
 
-    return tell(host, ref, request)  # type: ignore[arg-type]  # commands need definitions, and are answered above
+    told = tell(host, ref, request)  # type: ignore[arg-type]  # commands need definitions, and are answered above
+    if ref is not None and request["event"] == "begin" and request["source"] in ("resume", "fork"):
+        _add_installed_packages()
+        notice = import_lazily("handrail.agents.calls.commands").resumed_notice(agent, ref.project, env)
+        return {**told, "notice": told["notice"] or notice}
+    return told
 
 
 def respond(
@@ -120,6 +125,12 @@ def needs_definitions(request: HostRequest) -> bool:
     if request["event"] == "branch":
         return request["foreign"] is not None
     return request["event"] in ("command", "names") or (request["event"] == "prompt" and request["starts"] is not None)
+
+
+def _add_installed_packages() -> None:
+    """Make the installed packages importable, if this process began without them (`-S`)."""
+    if sys.flags.no_site:
+        import_lazily("site").main()
 
 
 def import_lazily(name: str) -> Any:
@@ -210,8 +221,8 @@ def _answer_message(host: Host, agent: str, body: str, env: Mapping[str, str]) -
         return 2
     if request is None:
         return 0
-    if sys.flags.no_site and needs_definitions(request):
-        import_lazily("site").main()  # makes the installed packages importable: this process began without them (`-S`)
+    if needs_definitions(request):
+        _add_installed_packages()
     reply = respond(host, agent, data, request, env)
     if reply is not None:
         sys.stdout.write(jsonlite.dumps(reply) + "\n")

@@ -20,6 +20,7 @@ from handrail.base.files import is_below, make_private, mode_of, real_inside, re
 from handrail.extensions.contracts import Market, Recipe, Stubs
 from handrail.extensions.registry import Registry
 from handrail.settings.environment import is_installed
+from handrail.source.plain_text import some
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,25 @@ def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
     project = app.project if for_project else None
     recipe = app.registry.installs(agent).recipe(app.env, project, app.stubs)
     return Installer(agent, recipe, app.places.installation(agent, project), project)
+
+
+def differences(app: App, agent: str) -> list[str]:
+    """What is not as `handrail install` made it in an agent, and settings that keep our hooks from running."""
+    found: list[str] = []
+    for for_project in (False, True):
+        installer = installer_for(app, agent, for_project=for_project)
+        if not os.path.lexists(installer.record):
+            continue
+        found += [
+            f"{setting} switches hooks off" for setting in (getattr(installer.recipe, "switched_off", None) or list)()
+        ]
+        try:
+            paths = [change.path for change in installer.plan_install()]
+        except HandrailError as error:
+            found.append(error.message)
+        else:
+            found += [f"not as `handrail install {agent}` writes it: {some(paths, 3)}"] if paths else []
+    return list(dict.fromkeys(found))
 
 
 def write_marketplace(market: Market, folder: str) -> list[str]:

@@ -189,10 +189,12 @@ class McpServer:
         from handrail.guided.sessions import hook_files
 
         ref = self.session(caller["conversation"])
-        if ref is None:
+        hidden = self.session(self.env.get(host.CONVERSATION or "") or "") if not caller["conversation"] else None
+        if ref is None and hidden is None:
             start = f"A person starts one with {host.COMMANDS['start']} NAME TASK."
             return _text_result(f"No workflow is active in this conversation. {start}")
-        if caller.get("needs_hook") and action != "status" and not hook_files.was_seen(ref.folder, caller["call"]):
+        is_seen = not caller.get("needs_hook") or (ref is not None and hook_files.was_seen(ref.folder, caller["call"]))
+        if ref is None or (action != "status" and not is_seen):
             return _text_result(
                 f"{NOT_GATED} The person repairs that in a terminal: `handrail install {self.agent}`.", failed=True
             )

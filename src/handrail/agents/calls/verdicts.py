@@ -23,17 +23,20 @@ if TYPE_CHECKING:
     from handrail.guided.sessions.hook_files import SessionRef
     from handrail.settings.folders import UserFolders
 
+    Paths = tuple[str, ...]
+
 HOOK = os.path.join(handrail.__path__[0], "hook.py")
 _FOR_HOSTS = ("hook", "mcp", "serve")
 
 
-def protected_path(
-    host: Host, call: CallArguments, cwd: str, places: UserFolders, env: Mapping[str, str], project: str
-) -> str | None:
-    """The first protected path that a call would change or run; None if its arguments show none."""
+def protected_path(call: CallArguments, cwd: str, places: UserFolders, others: Callable[[], Paths]) -> str | None:
+    """The first protected path that a call would change or run; None if its arguments show none.
+
+    Handrail's state is protected, and `others`: what the host says, and the transcript, which hooks believe.
+    """
     if not call["writes"] and call["runs"] is None:
         return None
-    guarded = (places.state, *host.protected(env, places.home, project))
+    guarded = (places.state, *others())
     for path in call["writes"]:
         if _is_guarded(path, guarded, places.trees):
             return path
@@ -145,7 +148,9 @@ def _tool_verdict(
     for names in request.get("also", ()):
         answer = verdict(gate, names[0], names) if answer["allow"] else answer
     if answer["allow"] and answer["rule"] != "workflow-step":
-        touches = protected_path(host, request["call"], request["cwd"], places, env, ref.project)
+        transcript, project = filter(None, (request["transcript"],)), ref.project
+        others = lambda: (*host.protected(env, places.home, project), *transcript)  # noqa: E731 - it needs two lines
+        touches = protected_path(request["call"], request["cwd"], places, others)
         answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)
     if answer["allow"] and not hook_files.has_mark(ref.folder, hook_files.PROGRESS):
         hook_files.set_mark(ref.folder, hook_files.PROGRESS)

@@ -197,7 +197,7 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
         raise UsageError("`--input` has to be a JSON object", 'such as `{"path": "notes.md"}`')
     host, cwd = app.registry.host(agent or _owner(app.registry, tool)), os.getcwd()
     arguments = host.arguments(tool, call, cwd)
-    touches = protected_path(host, arguments, cwd, app.places, app.env, app.project)
+    touches = protected_path(arguments, cwd, app.places, lambda: host.protected(app.env, app.places.home, app.project))
     verdict = app.sessions.gate(tool, session, host.aliases(tool), touches)
     hint = unknown_tool(tool, built_in_hosts() if agent is None else [agent, OWN_TOOLS], app.registry)
     if hint is not None:  # the verdict about such a tool says nothing about a real call
