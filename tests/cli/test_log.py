@@ -41,10 +41,32 @@ def test_a_log_tells_every_attempt_below_its_own_heading(restarted: Project) -> 
     told = lines(restarted.run("log", "last").out)
     assert told[0].startswith("demo  version=2")
     assert told[1:] == [
-        *["attempt 1", "started", "● make", "✓ x", "✓ make", "● test", "✗ t  `test` ended with 1", "✗ failed"],
-        *["attempt 2", "started again", "✓ make  kept from the attempt before", "● test", "✓ t", "✓ test"],
+        *[
+            "attempt 1",
+            "started by a script",
+            "● make",
+            "✓ x",
+            "✓ make",
+            "● test",
+            "✗ t  `test` ended with 1",
+            "✗ failed",
+        ],
+        *["attempt 2", "started again by a script", "✓ make  kept from the attempt before", "● test", "✓ t", "✓ test"],
         "✓ completed",
     ]
+
+
+def test_a_log_says_who_resumed_a_run_and_who_answered(project: Project) -> None:
+    form = "{formId: who, title: Who?, fields: [{id: who, type: text, label: Who}]}"
+    project.write(
+        ".handrail/flows/ask.yaml", f"phases:\n- {{id: a, steps: [{{id: x, node: user-input, params: {form}}}]}}\n"
+    )
+    project.json("run", "ask", code=4)
+    project.json("answer", "last", "who=Ada")
+    told = lines(project.run("log", "last").out)
+    assert told[1] == "started by a script"
+    assert [line for line in told if "resumed" in line] == ["resumed by a script"]
+    assert [line for line in told if "answered" in line] == ["a/x: answered by a script: who=Ada"]
 
 
 def test_one_attempt_can_be_chosen(restarted: Project) -> None:

@@ -318,3 +318,21 @@ def test_a_run_is_found_by_the_beginning_of_its_id_or_by_last(project: Project) 
     assert project.json("artifacts", "last")["run"] == second
     assert project.json("artifacts", first[:-1])["run"] == first
     assert f"there is no run `{first}x`" in project.run("log", first + "x").err
+
+
+def test_a_second_launch_names_the_run_that_is_not_finished(project: Project) -> None:
+    step = "{id: x, node: command, params: {argv: [test, -e, ready]}}"
+    flow(project, "demo", f"phases:\n- {{id: a, steps: [{step}]}}\n")
+    flow(project, "who", FORM)
+    assert "of this flow" not in project.run("run", "demo").err
+    failed = project.json("runs")["runs"][0]["run"]
+    said = project.run("run", "demo").err
+    assert f"run {failed} of this flow is not finished (failed): `handrail resume {failed}` resumes it\n" in said
+    waiting = project.json("run", "who", code=4)["run"]
+    said = project.run("run", "who").err
+    assert f"run {waiting} of this flow waits for an answer: `handrail answer {waiting}` answers it\n" in said
+    project.json("stop", "last")
+    project.write("ready", "")
+    project.json("run", "demo")
+    for name in ("demo", "who"):  # one is completed, a person stopped the other
+        assert "of this flow" not in project.run("run", name).err

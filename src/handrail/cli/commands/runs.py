@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
@@ -184,15 +184,33 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     route = partial(agent_of, new_run.routing)
     for warning in missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
         shell.talk(f"warning: {warning}")
-    for line in estimate_lines(likely, request.bounds) if likely is not None else ():
+    estimated = estimate_lines(likely, request.bounds) if likely is not None else ()
+    for line in (*_unfinished_run(app, new_run), *estimated, f"run {new_run.id}"):
         shell.talk(line)
-    shell.talk(f"run {new_run.id}")
     if issue_key(options["scope"]) is not None:
         shell.talk(f"scope {new_run.about.request.scope}")
     if options["is_detached"]:
         return _detach(app, shell, new_run, options["answers"])
     drive_settings = DriveOptions(options["events"], options["answers"], is_unattended=options["is_unattended"])
     return drive(app, shell, new_run, "run", drive_settings)
+
+
+def _unfinished_run(app: App, new: LoadedRun) -> Iterator[str]:
+    """Names the run of the same flow before this one if it is not finished, and the command that goes on with it."""
+    runs = (one for one in reversed(app.runs.engine.summaries()) if one.flow == new.about.flow and one.id != new.id)
+    last = next(runs, None)
+    if (
+        last is None
+        or last.status in ("completed", "stopped", "damaged")
+        or (last.glance or {}).get("code") == "stopped"
+    ):
+        return
+    words = f"is not finished ({last.shown_status}): `handrail resume {last.id}` resumes it"
+    if last.shown_status == "waiting":
+        words = f"waits for an answer: `handrail answer {last.id}` answers it"
+    elif last.driver is not None:
+        words = f"is running: `handrail log {last.id} --follow` shows it"
+    yield f"run {last.id} of this flow {words}"
 
 
 def _prune_by_settings(app: App, shell: Shell) -> None:

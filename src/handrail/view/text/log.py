@@ -16,7 +16,7 @@ from handrail.driven.runs.run_events import Event, Guided
 from handrail.driven.runs.summary import answer_words, reason_words
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.source.output_text import clean
-from handrail.source.plain_text import joined_lines, one_line, plain
+from handrail.source.plain_text import caller_words, joined_lines, one_line, plain
 from handrail.source.values import as_text, shown
 from handrail.view.rows.run import RunTopic
 from handrail.view.rows.run_sections import act_words, guided_words, question_title
@@ -135,7 +135,7 @@ class Story:
         line = line_of(event, None)
         match event:
             case run_events.Answered():
-                yield f"{event.path}/", f"answered: {given_words(event.values)}"
+                yield f"{event.path}/", f"answered{_by(event)}: {given_words(event.values)}"
             case run_events.AgentActed():
                 yield f"{event.path}/", ("" if event.is_usual else "! ") + one_line(act_words(event))
             case run_events.Delayed() if event.until > now:
@@ -155,11 +155,11 @@ class Story:
         took = duration(self.topic.clock.at(now))
         match event:
             case run_events.RunStarted():
-                words = f"started, until phase {plain(event.until)}" if event.until else "started"
-                return words + earlier_words(event.earlier)
+                words = f", until phase {plain(event.until)}" if event.until else ""
+                return f"started{_by(event)}{words}{earlier_words(event.earlier)}"
             case run_events.RunResumed():
                 note = f"; these phases run again: {', '.join(map(plain, event.rewound))}" if event.rewound else ""
-                return ("continued" if event.mode == "continue" else "resumed") + note
+                return f"{'continued' if event.mode == 'continue' else 'resumed'}{_by(event)}{note}"
             case run_events.RunParked():
                 return f"waits for a person, after {took}"
         sign = _ENDS.get(event.status, "!")
@@ -170,6 +170,10 @@ class Story:
     def _took(self, path: str) -> str:
         took = self.topic.tree.get(path)["took"]
         return "" if took is None else duration(took)
+
+
+def _by(event: run_events.RunStarted | run_events.RunResumed | run_events.Answered) -> str:
+    return f" by {words}" if (words := caller_words(event.by)) else ""
 
 
 def output_lines(output: str | None) -> list[str]:
@@ -194,7 +198,7 @@ def _insert(lines: list[tuple[float, str, str]], new: list[tuple[float, str, str
 
 def _copied_lines(event: Event) -> Iterator[_Line]:
     if isinstance(event, run_events.RunStarted):
-        yield "", "started again"
+        yield "", f"started again{_by(event)}"
     elif isinstance(event, run_events.PhaseDone | run_events.PhaseSkipped):
         yield event.path, _line_text((DONE if isinstance(event, run_events.PhaseDone) else SKIPPED).char, KEPT)
 
