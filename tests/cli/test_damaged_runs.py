@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from binascii import crc32
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from handrail.app import App
 from handrail.base import jsonlite
 from handrail.driven.runs.request import RunRequest
+from handrail.view.live.home import LiveHome
 from support import Project
 
 BIG = "node: command, params: {argv: [/bin/sh, -c, 'yes | head -c 20000']}"
@@ -137,6 +139,94 @@ def test_a_row_has_its_times(project: Project, three: list[str]) -> None:
     assert row["started"] <= row["ended"]
     assert row["seconds"] >= 0
     assert (row["waitingFor"], row["name"]) == (None, "demo")
+
+
+def summary_with(run: Path, **changed: Any) -> None:
+    """Give a summary other fields, with a valid checksum."""
+    known = jsonlite.decode_line((run / "summary").read_bytes().rstrip())
+    assert known is not None
+    glance = {**known["run"]["glance"], **changed.pop("glance", {})}
+    known["run"] = {**known["run"], "glance": glance, **changed}
+    (run / "summary").write_bytes(jsonlite.encode_line(known))
+
+
+OTHER_TYPES: list[dict[str, Any]] = [
+    {"seconds": "long"},
+    {"started": "today"},
+    {"flow": 7},
+    {"questions": [7]},
+    {"questions": {}},
+    {"glance": {"place": [7]}},
+    {"glance": {"delay": {}}},
+    {"glance": {"need": 7}},
+    {"unknown": 1},
+]
+
+
+@pytest.mark.parametrize("changed", OTHER_TYPES, ids=str)
+def test_a_summary_with_other_types_breaks_no_list(project: Project, three: list[str], changed: dict[str, Any]) -> None:
+    summary_with(folder(project, three[1]), **changed)
+    home = LiveHome(App(str(project.folder), os.environ))
+    home.refresh()
+    assert [row["status"] for row in home.topic.rows.section("entries")] == ["completed"] * 3
+    assert [row["status"] for row in project.json("runs")["runs"]] == ["completed"] * 3
+    assert project.run("runs").out.count("✓ completed") == 3
+
+
+NEWER: dict[str, Callable[[dict[str, Any]], object]] = {
+    "an event": lambda event: event.update(type="Teleported"),
+    "a field": lambda event: event.update(warp=9),
+}
+
+
+@pytest.mark.parametrize("change", NEWER)
+def test_a_run_of_a_newer_version_is_no_damage(project: Project, three: list[str], change: str) -> None:
+    journal = folder(project, three[0]) / "1" / "journal"
+    *lines, last = journal.read_bytes().splitlines(keepends=True)
+    record = jsonlite.decode_line(last.rstrip())
+    assert record is not None
+    NEWER[change](record["events"][0])
+    journal.write_bytes(b"".join(lines) + jsonlite.encode_line(record) + bytes(100))
+    for command in ("runs", "resume", "restart", "log"):
+        said = project.run(command, three[0])
+        assert said.code == 1
+        assert "was written by a newer Handrail" in said.err
+        assert "the version of Handrail that wrote it" in said.err
+    assert project.json("prune", "--damaged", "--yes")["removed"] == []
+
+
+def test_a_request_of_a_newer_version_is_no_damage(project: Project, three: list[str]) -> None:
+    about = folder(project, three[0]) / "1" / "about"
+    body, names = about.read_bytes().splitlines(keepends=True)
+    text = body[9:].rstrip().replace(b"{", b'{"warp": 9, ', 1)
+    about.write_bytes(b"%08x %s\n%s" % (crc32(text), text, names))
+    said = project.run("resume", three[0])
+    assert (said.code, "was written by a newer Handrail" in said.err) == (1, True)
+
+
+FILES = (
+    "1/litter",
+    "1/stop",
+    "1/inbox/q1",
+    "1/notices/x",
+    "1/activity",
+    "1/created",
+    "1/driver.log",
+    "lock",
+    "summary",
+)
+
+
+@pytest.mark.parametrize("name", [*FILES, "1/journal", "1/about"])
+def test_a_pipe_in_the_folder_of_a_run_blocks_nothing(project: Project, paid: Path, name: str) -> None:
+    path = paid / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    assert project.run("runs", "--json").code == 0
+    for command in ("log", "resume"):
+        assert project.run(command, paid.name).code in (0, 1)
+    assert (project.folder / "paid").read_text() == "paid\n"
 
 
 PAY = """phases:

@@ -153,7 +153,7 @@ def remove_record(path: str) -> bool:
 
 def open_private(path: str, flags: int) -> int:
     """An opener for `open` that creates files which only the user can read."""
-    return os.open(path, flags | os.O_CLOEXEC, PRIVATE)
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, PRIVATE)  # a FIFO without a reader is an error
 
 
 def make_private(folder: str) -> None:

@@ -262,7 +262,7 @@ async def wait_for_exit(process: asyncio.subprocess.Process) -> None:
 
 def start_detached(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
     """Start a program that continues after this process ends, and return its process id. Its output goes to `log`."""
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     devnull = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     streams = [(os.POSIX_SPAWN_DUP2, devnull, 0), (os.POSIX_SPAWN_DUP2, handle, 1), (os.POSIX_SPAWN_DUP2, handle, 2)]
     try:

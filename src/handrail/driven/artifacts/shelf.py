@@ -197,8 +197,8 @@ class Shelf:
         try:
             files.write_whole(place, content, durable=True)
         except OSError as error:
-            hint = "free some space, then run the command again; nothing was lost"
-            raise StateError(f"`{place}` cannot be written: {error.strerror}", hint) from error
+            message = f"`{place}` cannot be written: {error.strerror}"
+            raise StateError(message, files.way_out(place, error)) from error
 
 
 def files_in(folder: str) -> list[str]:

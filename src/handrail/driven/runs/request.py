@@ -23,7 +23,7 @@ from handrail.driven.flows.plan import FlowPlan, Phase, path_segment
 from handrail.driven.flows.prompts import is_made_from
 from handrail.driven.flows.results import computes_nested_flow, params_read, uses_task
 from handrail.driven.flows.shipped_flows import SHIPPED_PREFIX
-from handrail.driven.runs.run_events import Bounded, Permitted, Routed, RunResumed, StepFailed
+from handrail.driven.runs.run_events import Bounded, Permitted, Routed, RunResumed, StepFailed, newer_error
 from handrail.driven.runs.state import RunState, StepState, fold
 from handrail.driven.runs.summary import Summary, summarize
 from handrail.driven.worktrees.records import Worktree, worktree_from_json
@@ -132,6 +132,8 @@ def about_from_text(run: str, text: str) -> StoredRequest:
         restore(request.params, data.pop("written", {}))
         return StoredRequest(request=request, **data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
+        if isinstance(error, TypeError) and "unexpected keyword" in str(error):
+            raise newer_error("its request") from error
         hint = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
         raise StateError(f"the request of run `{run}` cannot be read: {error}", hint) from error
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, dataclass_transform
 
 from handrail.base.dataclasses import dataclass, field, replace
+from handrail.base.errors import StateError
 from handrail.extensions.contracts import EventRecord, NodeError
 from handrail.settings.routes import OwnRoute, Route, RouteOverrides, choose
 from handrail.settings.secrets import Secrets, masked
@@ -423,19 +424,30 @@ def event_to_json(event: Event) -> dict[str, Any]:
     return data
 
 
+def newer_error(what: str) -> StateError:
+    hint = "use the version of Handrail that wrote it, or a later one"
+    return StateError(f"the run was written by a newer Handrail: this version does not know {what}", hint)
+
+
 def event_from_json(data: dict[str, Any]) -> Event:
-    """The event that `event_to_json` wrote; its time `t` is left out. Raises `ValueError` for anything else."""
+    """The event that `event_to_json` wrote; its time `t` is left out. Raises `ValueError` for anything else.
+
+    Raises `StateError` for an event, or a field of one, that this version does not know.
+    """
     fields = dict(data)
     fields.pop("t", None)
     texts = fields.pop("written", None)
     if isinstance(texts, dict):
         fields["value"] = restore(fields.get("value"), texts)
-    kind = EVENT_TYPES.get(str(fields.pop("type", "")))
+    name = fields.pop("type", None)
+    kind = EVENT_TYPES.get(str(name))
     if kind is None:
-        raise ValueError(f"not an event: {data.get('type')!r}")
+        raise newer_error(f"the event `{name}`") if isinstance(name, str) else ValueError(f"not an event: {name!r}")
     try:
         event: Event = kind(**fields)
     except TypeError as error:
+        if "unexpected keyword" in str(error):
+            raise newer_error(f"`{name}` with other fields") from error
         raise ValueError(f"not a {kind.__name__} event: {error}") from error
     return event
 

@@ -214,7 +214,7 @@ class Life(Protocol):
         """
 
     def prepare(self) -> None:
-        """Called once per attempt, before its first event is recorded. Called again if it was interrupted."""
+        """Called before the first event of an attempt. Called again until a node of the attempt was started."""
 
     async def play(self, durable: Durable) -> RunEvent:
         """Run the flow, and return the event that says how it ended. Raises `Waiting` if a person is needed."""

@@ -72,8 +72,7 @@ class Litter:
     def remove(self) -> None:
         """Remove the files that are left. Called while no step of the run is running."""
         try:
-            with open(self.file, "rb") as file:
-                paths = file.read().split(b"\0")[:-1]
+            paths = files.read_regular(self.file).split(b"\0")[:-1]
         except OSError:
             return
         for path in map(os.fsdecode, paths):
@@ -86,8 +85,6 @@ class Litter:
 
 LOOK_AGAIN = 0.1
 PATIENCE = 10.0
-PREPARED = "aside"
-"""The file that marks an attempt as prepared."""
 TOLD = "told-"
 """The start of the name of a file that marks what people were told."""
 
@@ -219,11 +216,8 @@ class Embedded:
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         async with self._held(run, outside.observer) as ledger:
             events = life.begin(ledger.history)
-            prepared = os.path.join(ledger.attempt, PREPARED)
-            has_begun = any(step.starts for step in ledger.state.steps.values())
-            if life.needs_preparation and not has_begun and not os.path.exists(prepared):
+            if life.needs_preparation and not any(step.starts for step in ledger.state.steps.values()):
                 life.prepare()
-                files.replace(prepared, b"", durable=True)
             for event in events:
                 ledger.record(event, durable=_is_rewind(event))
             litter = Litter(ledger.attempt)

@@ -147,10 +147,49 @@ def _stored(folder: str, id_: str, mark: list[int]) -> Summary | None:
     data = stored_summary(folder)
     if data is None or data.get("format") != FORMAT or data["mark"] != mark:
         return None
+    if not _is(data["run"], _SHAPE):
+        return None
     try:
         return Summary(id_, driver=None, **data["run"])
-    except (KeyError, TypeError):
+    except TypeError:
         return None
+
+
+_NUMBER, _TEXT = (float, int, None), (str, None)
+_GLANCE = {
+    **dict.fromkeys(("doing", "who", "code", "rejected", "path"), _TEXT),
+    "place": [str],
+    "modes": [str],
+    "usage": dict,
+    "done": int,
+    "total": (int, None),
+    "last": _NUMBER,
+    "round": ([int], None),
+    "need": ({"count": int, "id": str, "path": str, "kind": str, "title": str, "since": _NUMBER}, None),
+    "delay": ({"path": str, "until": (float, int), "reason": str}, None),
+}
+_SHAPE = {
+    **dict.fromkeys(("flow", "status", "why", "given"), str),
+    **dict.fromkeys(("created", "seconds", "started", "ended"), _NUMBER),
+    "attempt": int,
+    "reason": _TEXT,
+    "error": _TEXT,
+    "is_least": bool,
+    "glance": (_GLANCE, None),
+    "questions": ([{"question": str, "path": str, "title": _TEXT}], None),
+}
+"""What a stored summary looks like. A list must not fail because of one with other types."""
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """True if a value is of a kind: a type, None, a list of a kind, an object with such fields, or one of several."""
+    if isinstance(kind, tuple):
+        return any(_is(value, one) for one in kind)
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_is(item, kind[0]) for item in value)
+    if isinstance(kind, dict):
+        return isinstance(value, dict) and all(_is(value.get(name), one) for name, one in kind.items())
+    return value is None if kind is None else isinstance(value, kind)
 
 
 def _write(folder: str, summary: Summary, mark: list[int], end: int) -> None:
