@@ -129,6 +129,7 @@ def test_a_fork_of_a_conversation_without_a_workflow_has_none(claude: Claude, mo
 
 
 def test_a_cancel_request_does_not_survive_a_resume(claude: Claude, model: Model) -> None:
+    (claude.project / ".handrail" / "settings.yaml").write_text("cancel: agent\n", encoding="utf-8")
     conversation = new_id()
     before = len(model.received())
     model.script(step("cancel"), Turn("Shall I?", held=True))

@@ -38,6 +38,17 @@ def test_an_agent_that_makes_progress_is_sent_on(guest: Guest) -> None:
     assert len(guest.model.received()) == len(turns)
 
 
+def test_a_blocked_agent_may_stop_and_a_persons_prompt_lets_it_go_on(guest: Guest) -> None:
+    guest.model.script(guest.step("blocked", "there is no key"), Turn("I wait for you."), Turn("not asked for"))
+    ran = guest.start("w tea")
+    assert len(guest.model.received()) == 2
+    session = guest.session("tea")
+    assert (session["status"], session["reason"]) == ("waiting", "there is no key")
+    guest.model.script(guest.step("next"), guest.step("next"), Turn("Done."))
+    guest.run("it is in the drawer", guest.thread(ran))
+    assert guest.at() == "done"
+
+
 def test_an_interrupt_by_a_person_is_final_until_the_next_prompt(guest: Guest) -> None:
     guest.model.script(guest.step("next"), THINKING, Turn("never said"))
     with guest.screen() as screen:
