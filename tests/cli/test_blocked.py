@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import select
+import subprocess
 import sys
 
 import pytest
@@ -11,6 +15,8 @@ from handrail.extensions.callers import OPEN
 from handrail.extensions.registry import Registry
 from support import Project
 
+HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
+WAIT = 60.0
 AGENT, (VARIABLE, *_) = next((name, variables) for name, (variables, _) in Registry().signs().items() if variables)
 
 
@@ -171,3 +177,28 @@ def test_a_reason_is_needed(ship: Project) -> None:
     assert ship.run("blocked", " ").code == 2
     assert ship.run("goto", "build", "--reason", "").code == 2
     assert ship.run("goto", "build").code == 2
+
+
+@pytest.mark.parametrize(("answer", "phase"), [("y", "plan"), ("n", "build")])
+def test_on_a_terminal_a_person_is_asked_before_a_loop(ship: Project, answer: str, phase: str) -> None:
+    ship.json("next")
+    screen, inside = pty.openpty()
+    argv = [HANDRAIL, "loop", "--session", "s"]
+    child = subprocess.Popen(argv, stdin=inside, stdout=inside, stderr=inside, start_new_session=True)
+    os.close(inside)
+    seen = b""
+    while b"[y/N]" not in seen:
+        ready, _, _ = select.select([screen], [], [], WAIT)
+        assert ready, seen
+        seen += os.read(screen, 4096)
+    assert b"Go back to the first phase?" in seen
+    os.write(screen, answer.encode() + b"\n")
+    assert child.wait(WAIT) == (0 if answer == "y" else 1)
+    os.close(screen)
+    assert ship.json("status")["phase"]["id"] == phase
+
+
+def test_a_loop_without_a_terminal_or_with_yes_asks_nobody(ship: Project) -> None:
+    ship.json("next")
+    assert ship.json("loop")["phase"]["id"] == "plan"
+    assert ship.json("loop", "--yes")["phase"]["id"] == "plan"
