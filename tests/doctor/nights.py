@@ -156,6 +156,11 @@ def _login(night: Night) -> None:
     night.patch.delenv("ANTHROPIC_API_KEY")
 
 
+def _plugin(night: Night) -> None:
+    assert night.project.run("plugins", "new", "tea").code == 0
+    night.change(".handrail/flows/small.yaml", "node: command, params: {argv: [./lint.sh, all]}", "node: tea/hello")
+
+
 def _opencode(night: Night) -> None:
     night.program("opencode", "echo 1.18.33")
     night.project.write("opencode.json", '{"permission": {"edit": "allow", "bash": "deny"}}')
@@ -268,6 +273,7 @@ STRANDINGS: dict[str, Stranding] = {
     "a state that cannot be written": Stranding(
         lambda night: night.state.chmod(0o500), "state", "cannot be written", ("small",)
     ),
+    "nobody trusts the code of a plugin": Stranding(_plugin, "plugin-untrusted", "`tea`", ("small",)),
     "wrong settings": Stranding(
         _change(".handrail/settings.yaml", "agent: claude", "agent: claude\nidleStops: many"), "settings", "idleStops"
     ),

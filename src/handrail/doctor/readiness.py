@@ -30,7 +30,7 @@ from handrail.driven.forms.form import Form
 from handrail.driven.forms.form_params import form_from
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.request import LoadedRun, RunRequest
-from handrail.driven.runs.run_rules import own_of, refuse_missing_params
+from handrail.driven.runs.run_rules import own_of, refuse_missing_params, refuse_unusable
 from handrail.extensions.contracts import History, NodeContext, NodeError, Work
 from handrail.guided.sessions.phase_requirements import unmet_requirement
 from handrail.guided.workflows.plan import Stop
@@ -138,6 +138,8 @@ class Readiness:
             history = History(records=[], offset=0)
             self.loaded = LoadedRun(id="", about=about, plans=plans, history=history, payload=lambda _: None)
             self.context: NodeContext = runs.outside(self.loaded).context
+            with self.trying():
+                refuse_unusable(plans.values(), runs.registry)
             with self.trying("variable-missing"):
                 rows = runs.preview(flows, self.flow, request)
             refuse_missing_params(self.loaded.plan, about.request, self.app.project)
