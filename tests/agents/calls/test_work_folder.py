@@ -66,6 +66,7 @@ def events(project: Project) -> list[dict[str, Any]]:
 def test_work_in_a_worktree_is_checked_there(work: Project) -> None:
     tree = work.folder / ".claude" / "worktrees" / "tea"
     git(work.folder, "worktree", "add", "-q", str(tree))
+    assert work.run("reload", "--session", "claude-C").code == 0
     prove(work.folder)
     left, told = advance(tree)
     assert (left, "0 of 2" in told, "2 of 2 exit checks" in told) == (False, False, True)
@@ -76,6 +77,32 @@ def test_work_in_a_worktree_is_checked_there(work: Project) -> None:
     checked, moved = events(work)[-2:]
     assert (checked["type"], checked["folder"]) == ("Checked", str(tree))
     assert (moved["type"], moved["cwd"]) == ("Moved", str(tree))
+
+
+def test_a_worktree_that_was_made_in_the_phase_is_no_proof(work: Project) -> None:
+    tree = work.folder / ".claude" / "worktrees" / "tea"
+    git(work.folder, "worktree", "add", "-q", "-b", "tea", str(tree))
+    prove(tree)
+    left, told = advance(tree)
+    assert (left, "2 of 2 exit checks" in told, f"They ran in `{work.folder}`" in told) == (False, True, True)
+    assert work.json("status", "--session", "claude-C")["checksRanIn"] == str(work.folder)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "work")
+    left, told = advance(tree)
+    assert (left, "was made in this phase" in told, "handrail reload" in told) == (False, True, True)
+    git(work.folder, "merge", "-q", "tea")
+    assert advance(tree)[0]
+
+
+def test_a_person_accepts_a_worktree_of_the_phase_by_a_reload(work: Project) -> None:
+    tree = work.folder / ".claude" / "worktrees" / "tea"
+    git(work.folder, "worktree", "add", "-q", "-b", "tea", str(tree))
+    prove(tree)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "work")
+    assert not advance(tree)[0]
+    assert work.run("reload", "--session", "claude-C").code == 0
+    assert advance(tree)[0]
 
 
 def test_a_folder_below_the_project_is_checked_as_the_project(work: Project) -> None:

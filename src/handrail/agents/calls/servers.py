@@ -262,7 +262,8 @@ class McpServer:
 
         leaving, project = sessions.leaving(session), sessions.project
         registry = Registry(lambda: import_lazily("handrail.app").App(project, self.env).definitions.plugins)
-        context = check_context(project, self.env, registry, cwd if leaving.checks else "")
+        where = cwd if leaving.checks else ""
+        context = check_context(project, self.env, registry, where, leaving.session.entered)
         place = WorkFolders(cwd, context.project if leaving.checks else "")
         way = PhaseExit(context, Trust(sessions.places.state, project), lambda check: self.tell(call, check), place)
         moving = sessions.next(leaving, summary, way)

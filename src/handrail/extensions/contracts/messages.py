@@ -332,6 +332,7 @@ class StateData(TypedDict):
     same_failures: int
     same_limit: int
     guidance: NotRequired[str]
+    folder: NotRequired[str]
     question: NotRequired[str]
     exchanges: NotRequired[int]
 

@@ -5,6 +5,7 @@ Sessions and hooks do not import this module: it needs the kinds of checks, and 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from handrail.base.digest import hex_digest
 from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside
+from handrail.base.processes import output_of
 from handrail.extensions.contracts import CheckContext
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.machine import CheckResult
@@ -52,11 +54,17 @@ OnCheck = Callable[[ExitCheck], None]
 _BACK = "go back to the project or to a worktree of its repository, then repeat this action"
 
 
-def work_folder(project: str, cwd: str) -> str:
+GIT_SECONDS = 10.0
+
+
+def work_folder(project: str, cwd: str, entered: Callable[[], float] | None = None) -> str:
     """The folder for the checks of an agent that works in `cwd`: the project, or the same folder in a worktree.
 
     A check belongs to the project, so it runs in the project also if the agent is in a folder below it. But in another
     worktree of the same repository, the agent's work is there. Anywhere else the checks would prove nothing.
+
+    `entered` tells when the phase was entered. A worktree that was made since proves nothing about the project as it
+    was: its commits have to be in the project, which is then checked, or a person accepts it (`handrail reload`).
     """
     if not cwd:
         return project
@@ -64,7 +72,9 @@ def work_folder(project: str, cwd: str) -> str:
     if cwd_checkout is not None and project_checkout is not None and cwd_checkout.data == project_checkout.data:
         folder = os.path.normpath(os.path.join(cwd_checkout.top, os.path.relpath(project, project_checkout.top)))
         if os.path.isdir(folder):
-            return folder
+            if folder == project or entered is None or _made(cwd_checkout.top) < entered():
+                return folder
+            return _with_commits(project, cwd_checkout.top)
         raise RefusedError(f"The exit checks were not run: there is no `{folder}`", _BACK)
     if real_inside(project, cwd) is not None:
         return project
@@ -72,7 +82,27 @@ def work_folder(project: str, cwd: str) -> str:
     raise RefusedError(message, _BACK)
 
 
-def check_context(project: str, env: Mapping[str, str], registry: Registry, cwd: str) -> CheckContext:
+def _made(top: str) -> float:
+    """When a worktree was made or moved: nobody can set this time of a file."""
+    try:
+        return os.stat(os.path.join(top, ".git")).st_ctime
+    except OSError:
+        return math.inf
+
+
+def _with_commits(project: str, top: str) -> str:
+    """The project if it has all commits of a worktree. Raises `RefusedError` if it does not."""
+    head = output_of(["git", "-C", project, "rev-parse", "HEAD"], GIT_SECONDS).strip()
+    if output_of(["git", "-C", top, "rev-list", "--count", "HEAD", "--not", head], GIT_SECONDS).strip() == "0":
+        return project
+    message = f"The exit checks were not run: the worktree `{top}` was made in this phase, so it is no proof yet"
+    hint = f"merge its commits into `{project}`, or ask a person to look at it: after `handrail reload`, it is checked"
+    raise RefusedError(message, hint)
+
+
+def check_context(
+    project: str, env: Mapping[str, str], registry: Registry, cwd: str, entered: Callable[[], float] | None = None
+) -> CheckContext:
     """Where the exit checks of an agent run that works in `cwd`.
 
     Secrets are hidden by the settings of the user and the project.
@@ -85,7 +115,7 @@ def check_context(project: str, env: Mapping[str, str], registry: Registry, cwd:
         refuse_errors(problems)
         rules = SecretRules(settings.secrets, settings.not_secret)
     mask = Secrets(env, rules).mask
-    return CheckContext(work_folder(project, cwd), without_trust_variable(env), mask, project, registry)
+    return CheckContext(work_folder(project, cwd, entered), without_trust_variable(env), mask, project, registry)
 
 
 async def run_checks(

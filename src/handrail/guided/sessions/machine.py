@@ -85,7 +85,7 @@ class State(Record):
     `cancel_asked`: a second call confirms a cancel. The status is `waiting` if the agent said that it is blocked.
     `question` is what it asks a person, and `reason` why; in an active session, that is to cancel the workflow. `note`
     is what a person told the agent in this phase; `exchanges` counts questions and notes. `cancel` is the policy of the
-    settings, empty if they have none. `ended_by` is who cancelled the workflow.
+    settings, empty if they have none. `ended_by` is who cancelled the workflow. `folder` is where exit checks ran last.
     """
 
     status: Status = "none"
@@ -115,6 +115,7 @@ class State(Record):
     exchanges: int = 0
     cancel: str = ""
     ended_by: str = ""
+    folder: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -526,6 +527,7 @@ def _after_checks(state: State, event: Checked) -> State:
         same_failures=repeats + 1 if failure else 0,
         checked=outcome,
         idle_stops=state.idle_stops if outcome == state.checked else 0,
+        folder=event.folder,
     )
 
 

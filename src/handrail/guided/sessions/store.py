@@ -329,6 +329,13 @@ class Session:
         plan = self.pinned_plan(snapshot.state)
         return None if plan is None else self._write_card(plan, snapshot)
 
+    def entered(self) -> float:
+        """When the current phase was entered, or when a person last moved or reloaded it."""
+        records = [(r["t"], event) for r in self.records() for event in r["events"]]
+        return max(
+            (at for at, event in records if "to" in event or event["type"] in ("Started", "Adopted")), default=0.0
+        )
+
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
 

@@ -376,6 +376,7 @@ def status_text(plan: Plan, state: State, started: str) -> str:
         *([f"**Path:** {stop.breadcrumb}"] if len(stop.levels) > 1 else []),
         f"**Phase:** {stop.emoji} {stop.name} [{level.position + 1}/{level.total}]{step_text}",
         f"**Started:** {started}",
+        *([f"**Exit checks ran in:** {state.folder}"] if state.folder else []),
         *[f"**Refused:** an agent tried `{command}`; only a person may run it" for command in state.refused],
         "",
         *_summaries(state),
@@ -395,7 +396,9 @@ def cancel_asked_text(state: State) -> str:
 
 def checks_failed_text(results: tuple[CheckResult, ...], stop: Stop, state: State) -> str:
     """The result of `next` if an exit check fails. `state` is the one after it."""
-    return "\n".join([*check_lines(results, stop), *_same_again(state), 'Fix this, then repeat the action "next".'])
+    folder = [f"They ran in `{state.folder}`."] if state.folder else []
+    last = 'Fix this, then repeat the action "next".'
+    return "\n".join([*check_lines(results, stop), *folder, *_same_again(state), last])
 
 
 def _same_again(state: State) -> list[str]:

@@ -184,6 +184,7 @@ def session_json(report: SessionReport) -> dict[str, Any]:
         "cancelPending": state.cancel_asked or state.asks_to_cancel,
         "by": report.by,
         "refusedCommands": list(state.refused),
+        "checksRanIn": state.folder or None,
         "denied": sum(report.denied.values()),
         "deniedTools": dict(report.denied),
         "reason": state.reason or None,
