@@ -24,9 +24,9 @@ _TEXTS = ("edit src/cart.py", "read docs/guide.md", "run make test", "search ret
 
 
 def busy_journal(journal: Path, events: int) -> list[bytes]:
-    """The records of a finished run, with calls of tools between them, so that there are so many events in total."""
+    """The records of a run, with calls of tools between them, so that there are so many events in total."""
     records = [record for line in journal.read_bytes().splitlines() if (record := decode_line(line)) is not None]
-    written = [event for record in records for event in record["events"]]
+    (head,), written = records[:1], [event for record in records for event in record["events"]]
     working = [number for number, event in enumerate(written) if event["type"] == "StepStarted"]
     more, found = events - len(written), list[dict[str, Any]]()
     for number, event in enumerate(written):
@@ -36,7 +36,11 @@ def busy_journal(journal: Path, events: int) -> list[bytes]:
             count = more * (place + 1) // len(working) - more * place // len(working)
             acted = [AgentActed(event["path"], "tool", _TEXTS[one % len(_TEXTS)]) for one in range(count)]
             found += [{**event_to_json(one), "t": event["t"]} for one in acted]
-    return [encode_line({**records[0], "n": number, "events": [event]}) for number, event in enumerate(found)]
+    first, *others = found
+    return [
+        encode_line({**head, "events": [first]}),
+        *(encode_line({"n": number, "events": [event]}) for number, event in enumerate(others, 1)),
+    ]
 
 
 @dataclass

@@ -10,9 +10,13 @@ import time
 from pathlib import Path
 
 from bench.measure import BenchError, Job, Sample, interleave, spawn, talk
-from bench.place import environment
+from bench.place import ROOT, environment
 from bench.rows import Bound, Part, Row, slower
 from handrail.settings.folders import UserFolders
+
+sys.path.append(str(ROOT / "tests"))
+
+from copied_runs import copy_run
 
 FEW, MANY, STEPS = 10, 1_000, 100
 ROUNDS = 21
@@ -63,7 +67,7 @@ def _past_runs(script: str, project: Path, env: dict[str, str], count: int) -> N
     runs = Path(UserFolders(env).runs(os.path.realpath(project)))
     (first,) = runs.iterdir()
     for number in range(1, count):
-        shutil.copytree(first, runs / f"r-{number:06d}")
+        copy_run(first, f"r-{number:06d}")
 
 
 def _idle(script: str, project: Path, env: dict[str, str]) -> Row:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from copied_runs import copy_run
 from handrail.app import App
 from handrail.tui.app import HandrailApp
 from handrail.tui.context import TerminalLook
@@ -53,7 +54,9 @@ def made(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     for name, text in FLOWS.items():
         project.write(f".handrail/flows/{name}.yaml", text)
     app = App(str(project.folder), os.environ, by="person")
-    _copies(Path(app.places.runs(app.project)) / project.json("run", "hello")["run"], ENDED - 1)
+    run = Path(app.places.runs(app.project)) / project.json("run", "hello")["run"]
+    for number in range(ENDED - 1):
+        copy_run(run, f"r-c{number:05}")
     mark_seen(app, "run:" + project.json("run", "nightly", code=1)["run"])
     project.workflow("ship", ["plan", "build", "deliver"])
     project.phase("ship", "build", "exit:\n  - {file: BUILT.md}\n")
@@ -64,15 +67,6 @@ def made(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("EDITOR", f"'{sys.executable}' '{editor}'")
     monkeypatch.delenv("VISUAL", raising=False)
     return project
-
-
-def _copies(run: Path, count: int) -> None:
-    """Further runs with the same files, each under an id of its own."""
-    for number in range(count):
-        folder = run.parent / f"r-c{number:05}"
-        (folder / "1").mkdir(parents=True)
-        for name in ("summary", "1/about", "1/journal", "1/created"):
-            os.link(run / name, folder / name)
 
 
 def shown(project: Project, script: Script, size: tuple[int, int] = (100, 30), **env: str) -> HandrailApp:

@@ -55,6 +55,7 @@ class Cut:
         self.whole = busy_journal(self.journal, EVENTS)
         assert len(self.whole) == EVENTS
         self.journal.write_bytes(b"".join(self.whole[:events]))
+        (self.journal.parents[1] / "summary").unlink()  # it says where the records end
 
     def view(self) -> ReceivedRows:
         found = ReceivedRows()

@@ -193,7 +193,7 @@ def way_out(path: str, error: OSError) -> str:
         return f"`ls -ld {path}` shows who may use it; allow yourself to write there, then run the command again"
     if error.errno == errno.EMFILE:
         return "too many files are open: `ulimit -n 4096` allows more, then run the command again; nothing was lost"
-    return f"`ls -ld {path}` shows what is there; repair it or the disk, then run the command again"
+    return f"`ls -ld {path}` shows what is there; repair it or the disk, then try again"
 
 
 _OTHERS_WRITE = 0o022

@@ -121,7 +121,7 @@ def test_listing_runs_reads_only_their_summaries(demo: Project) -> None:
     with counted() as found:
         rows = demo.json("runs")["runs"]
     assert [row["status"] for row in rows] == ["waiting", "completed"]
-    assert found == {"summary": 2}
+    assert found - Counter(lock=2) == {"summary": 2}
 
 
 @pytest.mark.parametrize(

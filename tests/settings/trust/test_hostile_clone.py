@@ -194,6 +194,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("plugins", "new", "y"),
     ],
     "prune": [("prune",), ("prune", "--older-than", "1d", "--yes")],
+    "ready": [("ready", "evil-flow"), ("ready", "evil-expect"), ("ready", "evil", "--agent", "scripted")],
     "reload": [("reload", "--session", SESSION)],
     "restart": [("restart", RUN)],
     "resume": [("resume", RUN)],

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from copied_runs import copy_run
 from handrail.app import App
 from handrail.base import locks
 from handrail.base.jsonlite import encode_line
@@ -89,9 +90,7 @@ def copies(run: Path, count: int) -> list[str]:
     """Further runs with the same files, each under an id of its own."""
     ids = [f"r-c{number:05}" for number in range(count)]
     for id_ in ids:
-        (run.parent / id_ / "1").mkdir(parents=True)
-        for name in ("summary", "1/about", "1/journal", "1/created"):
-            os.link(run / name, run.parent / id_ / name)
+        copy_run(run, id_)
     return ids
 
 

@@ -70,12 +70,8 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
         if flow.source.is_foreign:
             values |= {name: Const(NOT_PROVIDED) for name, _ in placeholders(text) if name not in values}
         elif text:
+            visible_text = _as_checked(text, missing_names, [name for name in optional if name in members])
             is_shipped = flow.resources.prompts[template].source == SHIPPED_SOURCE
-            visible_text = text
-            for name in missing_names:
-                visible_text = visible_text.replace("{" + name + "}", "")
-            for name in filter(members.__contains__, optional):
-                visible_text = visible_text.replace(f"{{{name}?}}", f"{{{name}}}")
             expressions.templates.append(TemplateText(visible_text, node.value["templateRef"], variables, is_shipped))
     return Prompt(
         name=template if inline is None else None,
@@ -85,6 +81,15 @@ def read_prompt(flow: LoadState, node: TreeNode, expressions: ExpressionReader) 
         extra=expressions.value(extra) if extra is not None else None,
         plain=form == "plain" if form is not None else not flow.source.is_foreign,
     )
+
+
+def _as_checked(text: str, missing: list[str], given: list[str]) -> str:
+    """The prompt as its placeholders are checked: those that were reported are left out, optional ones are given."""
+    for name in missing:
+        text = text.replace(f"{{{name}}}", "")
+    for name in given:
+        text = text.replace(f"{{{name}?}}", f"{{{name}}}")
+    return text
 
 
 def _refuse_blank(flow: LoadState, node: TreeNode) -> None:
