@@ -89,7 +89,7 @@ def test_the_help_for_programs_is_one_object(project: Project) -> None:
     project.write(".handrail/flows/ship.yaml", FLOW)
     told = project.json("ship", "--help")
     mode = {"name": "mode", "required": False, "default": "fast", "about": "how much is checked"}
-    assert told["params"][1] == {**mode, "choices": ["fast", "full"]}
+    assert told["params"][1] == {**mode, "choices": ["fast", "full"], "type": None}
     assert told["phases"] == [
         {"id": "check", "steps": ["tests"]},
         {"id": "fix-N", "steps": ["agent"]},

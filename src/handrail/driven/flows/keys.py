@@ -14,9 +14,15 @@ from handrail.extensions.contracts import Check, Node
 from handrail.settings.settings import GROUPS
 from handrail.source.field_checks import plain_data
 from handrail.source.fields import ANYTHING, NOT_BLANK, Field, exact_pattern, json_schema, kinds_schema, shape
+from handrail.source.tree import ValueKind
 from handrail.source.values import DURATION_PATTERN
 from handrail.source.yaml_text import read_yaml
 
+PARAM_KINDS: dict[ValueKind, tuple[type, ...]] = {
+    "text": (str, int, float), "number": (int, float), "integer": (int,), "boolean": (bool,), "list": (list,),
+    "mapping": (dict,),
+}  # fmt: skip
+"""The kinds that a flow can declare for a param, and the values that have each of them."""
 MAX_DEPTH = 32
 MAX_PARALLEL = 64
 MAX_SECONDS = 604_800
@@ -118,6 +124,14 @@ STEP = shape(
     "One unit of work.",
     Field("id", ("text",), "unique in its phase", required=True, shortest=1, examples=("test",)),
     Field("node", ("text",), "the node that does the work", required=True, shortest=1),
+    Field(
+        "run",
+        ("text", "list"),
+        "short for the node `command`: a line for the shell, or the program and its arguments; `params` may have the "
+        "other params of `command`",
+        schema={"anyOf": [{"type": "string", "pattern": NOT_BLANK}, {"type": "array", "minItems": 1}]},
+        examples=("make test", ["make", "test"]),
+    ),
     Field(
         "routingGroup",
         ("text",),
@@ -321,6 +335,12 @@ PARAM = shape(
     Field("required", ("boolean",), "the flow does not start without a value other than null", default=False),
     Field("default", ANYTHING, "the value if none is given; null if this key is missing", schema={}),
     Field("about", ("text",), "a description for people", examples=("the branch to review",)),
+    Field(
+        "type",
+        ("text",),
+        "the kind of its values, checked at the start; `text` keeps `1.10` and `true` as they were typed",
+        choices=tuple(PARAM_KINDS),
+    ),
     Field("choices", ("list",), "the only values that it may have", schema={"type": "array", "minItems": 1}),
 )
 
@@ -473,6 +493,8 @@ def _step(nodes: Mapping[str, Node]) -> dict[str, Any]:
     abouts = [node.about for node in nodes.values()]
     step["properties"]["node"] |= {"enum": list(nodes), "enumDescriptions": abouts}
     step["allOf"] = [_node_rule(name, node) for name, node in nodes.items()]
+    step["required"].remove("node")
+    step["oneOf"] = [{"required": ["node"]}, {"required": ["run"], "properties": {"prompt": False}}]
     return step
 
 

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from handrail.base.errors import HandrailError
 from handrail.base.files import real_inside
@@ -28,6 +28,7 @@ from handrail.driven.flows.phases import PhasesReader
 from handrail.driven.flows.plan import FlowPlan, Param
 from handrail.driven.flows.prompts import PromptFile
 from handrail.driven.flows.references import Layout, constant_truth, is_conditional, wrong_reference
+from handrail.driven.flows.results import kind_error
 from handrail.driven.flows.steps import read_timeout
 from handrail.extensions.declarations import check_declarations, node_declarations
 from handrail.extensions.registry import Registry
@@ -36,7 +37,7 @@ from handrail.source.diagnostics import Diagnostic, is_usable
 from handrail.source.field_checks import plain_data
 from handrail.source.fields import MappingReader, found, quoted
 from handrail.source.json_reader import read_json
-from handrail.source.tree import TreeNode
+from handrail.source.tree import TreeNode, ValueKind
 from handrail.source.values import same, shown
 from handrail.source.yaml_text import read_yaml
 
@@ -268,9 +269,12 @@ def _params(reader: MappingReader) -> tuple[Param, ...] | None:
         default = child.value.get("default")
         value = plain_data(default) if default is not None else None
         choices = _choices(param_reader, default)
-        params.append(
-            Param(name, param_reader.flag("required", False), value, param_reader.text("about") or "", choices)
-        )
+        about, kind = param_reader.text("about") or "", cast("ValueKind | None", param_reader.text("type"))
+        param = Param(name, param_reader.flag("required", False), value, about, choices, kind)
+        for known in (default, *(child.value["choices"].value if choices else ())):
+            if known is not None and (wanted := kind_error(param, plain_data(known))) is not None:
+                param_reader.on(known, "wrong-type", f"`{name}` has to be {wanted}, found {found(known)}")
+        params.append(param)
     return tuple(params)
 
 

@@ -174,6 +174,7 @@ class LoadState:
         self.suggestions = Suggestions()
         near = cache(self.suggestions.near)  # every round gets the same suggestion, so the problem is reported once
         self._kinds = ArtifactKinds(resources.artifact_kinds, resources.artifact_lists, near)
+        self.long_forms: dict[int, TreeNode] = {}  # of steps in a short form, by the id of their node
         self._misspelt: dict[int, set[str]] = {}
         self._checked: set[tuple[int, ...]] = set()
         self._weights: dict[int, int] = {}

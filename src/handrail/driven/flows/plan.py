@@ -13,6 +13,7 @@ from typing import Any
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.driven.expressions.tree import Const, Expression, Template, as_data, in_words
 from handrail.extensions.contracts import Check, Node
+from handrail.source.tree import ValueKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,13 +187,22 @@ class Phase:
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter that a flow declares. It may have any value if there are no `choices`."""
+    """A parameter that a flow declares. It may have any value if there are no `choices` and no `type`.
+
+    Numbers that are given to a param of the type `text` become text, also if only its default or its choices are text.
+    """
 
     name: str
     required: bool
     default: Any
     about: str
     choices: tuple[Any, ...] = ()
+    type: ValueKind | None = None
+
+    @property
+    def is_text(self) -> bool:
+        known = [self.default, *self.choices] if self.default is not None else list(self.choices)
+        return self.type == "text" if self.type else any(known) and all(isinstance(value, str) for value in known)
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "choices": list(self.choices)}

@@ -7,19 +7,22 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.tree import ABSENT, Const, Expression, Ref, walk
+from handrail.driven.flows.keys import PARAM_KINDS
 from handrail.driven.flows.plan import (
     AfterAction,
     Bound,
     Expectation,
     FlowPlan,
     MadeFile,
+    Param,
     Phase,
     Prompt,
     Step,
 )
 from handrail.extensions.contracts import NodeError
+from handrail.source.fields import noun
 from handrail.source.suggestions import did_you_mean
-from handrail.source.values import same, shown
+from handrail.source.values import as_text, same, shown
 
 Results = dict[str, dict[str, dict[str, Any]]]
 
@@ -58,6 +61,7 @@ def with_defaults(plan: FlowPlan, params: dict[str, Any]) -> dict[str, Any]:
     missing = [p.name for p in plan.params if p.required and params.get(p.name) is None]
     if unknown or missing:
         raise NodeError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, params)}", transient=False)
+    params = {**params, **{p.name: _as_declared(plan, p, params[p.name]) for p in plan.params if p.name in params}}
     for param in plan.params if any(p.choices for p in plan.params) else ():
         value = params.get(param.name)
         if param.choices and value is not None and not any(same(value, choice) for choice in param.choices):
@@ -66,6 +70,24 @@ def with_defaults(plan: FlowPlan, params: dict[str, Any]) -> dict[str, Any]:
             raise NodeError("params", message, transient=False)
     declared_values = {p.name: params.get(p.name, p.default) for p in plan.params}
     return {**params, **declared_values}
+
+
+def kind_error(param: Param, value: Any) -> str | None:
+    """What a value has to be for a param of a declared type; None if it is that."""
+    kinds = () if param.type is None or value is None else PARAM_KINDS[param.type]
+    is_wrong = kinds and (
+        not isinstance(value, kinds) or (isinstance(value, bool) and param.type in ("number", "integer"))
+    )
+    return noun((param.type,)) if is_wrong and param.type else None
+
+
+def _as_declared(plan: FlowPlan, param: Param, value: Any) -> Any:
+    """A given value of a param, as text if its param is text. Raises `NodeError` if it has another type."""
+    if (wanted := kind_error(param, value)) is not None:
+        message = f"`{param.name}` of flow `{plan.id}` has to be {wanted}, found `{shown(value)}`"
+        raise NodeError("params", message, transient=False)
+    is_scalar = isinstance(value, int | float)
+    return as_text(value) if is_scalar and param.is_text and not plan.is_foreign else value
 
 
 def _lacks(names: set[str], unknown: list[str], missing: list[str], params: dict[str, Any]) -> str:

@@ -122,6 +122,34 @@ def _references(text: str, node: TreeNode, expressions: ExpressionReader) -> tup
     return _REFERENCE.sub(replace_reference, text), references
 
 
+def _long_form(flow: LoadState, item: TreeNode) -> TreeNode:
+    """A step as a mapping with `node`: `run: LINE` is short for a `command`. The same in each round."""
+    run = item.value.get("run")
+    if run is None or flow.source.is_foreign:
+        return item
+    if (known := flow.long_forms.get(id(item))) is not None:
+        return known
+    params = item.value.get("params") or run._replace(kind="mapping", value={}, keys={})
+    if "node" in item.value or (params.kind == "mapping" and "argv" in params.value):
+        hint = "keep `run`, or write the command as `params: {argv: [PROGRAM, ARGUMENT]}` of `node: command`"
+        flow.problem(run, "bad-value", "a step with `run` takes neither `node` nor `argv`", hint)
+    elif run.kind not in ("text", "list"):
+        flow.problem(run, "wrong-type", f"`run` has to be text or a list, found {found(run)}", "write `run: make test`")
+    elif run.kind == "text" and "${" in run.value:
+        hint = "write `params: {env: {NAME: ${...}}}` beside `run`, and `$NAME` in the line"
+        flow.problem(run, "bad-value", "a line for the shell takes no `${...}`, because the shell would read it", hint)
+    elif run.kind == "text" and not run.value.strip():
+        flow.problem(run, "blank-text", "`run` is blank", "write a command, such as `make test`")
+    line = run.value if run.kind == "text" and "${" not in run.value else "true"
+    words = [run._replace(kind="text", value=word) for word in ("/bin/sh", "-c", line)]
+    argv = run if run.kind == "list" else run._replace(kind="list", value=words)
+    values = {name: value for name, value in item.value.items() if name != "run"} | {
+        "node": run._replace(kind="text", value="command"),
+        "params": params._replace(value={**params.value, "argv": argv}) if params.kind == "mapping" else params,
+    }
+    return flow.long_forms.setdefault(id(item), item._replace(value=values))
+
+
 _UNKNOWN = contracts.Node(about="", prompt="optional", others="used", open_outputs=True)
 
 
@@ -142,7 +170,7 @@ class StepsReader:
                 message = f"a step has to be a mapping, found {found(item)}"
                 self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
-            step = self.cached_step(item, len(steps))
+            step = self.cached_step(_long_form(self.flow, item), len(steps))
             if step.id in lines:
                 hint = f"the first one is on line {lines[step.id]}; give each step its own id"
                 message = f"step id `{step.id}` is used twice in this phase"
