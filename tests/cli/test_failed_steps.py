@@ -124,7 +124,7 @@ def test_a_secret_that_a_failed_step_printed_is_masked_everywhere(
 def test_a_step_that_does_not_exist_is_named_with_those_that_do(failed: Project) -> None:
     failed.run("run", "demo")
     said = failed.run("log", "last", "--output", "y")
-    assert (said.code, "has no step `y`" in said.err, "a/x" in said.err) == (1, True, True)
+    assert (said.code, "has begun no step `y`" in said.err, "a/x" in said.err) == (1, True, True)
     assert failed.run("log", "last", "--output", "x", "--follow").code == 2
 
 

@@ -381,7 +381,7 @@ def test_last_is_known_for_runs_of_0_1_0(project: Project) -> None:
 def test_an_answer_is_typed_as_field_and_value(project: Project) -> None:
     asking(project, "a")
     said = project.run("answer", "last")
-    assert (said.code, "--question q1 who=TEXT`" in said.err) == (4, True)
+    assert (said.code, "--question q1 who=VALUE`" in said.err) == (4, True)
     assert project.json("answer", "last", "who=Ada = B")["status"] == "completed"
     assert events(project, "last", "Answered")[0]["values"] == {"who": "Ada = B"}
 
@@ -412,12 +412,14 @@ def test_typed_values_that_do_not_fit_are_all_named_and_leave_nothing(project: P
     for problem in (
         "did you mean `sure`?",
         "`sure` is not answered",
-        "found the text `z`",
-        "`r`",
-        "`more` is not FIELD",
+        "`z` is not one",
+        "`r` is not one",
+        "write FIELD",
     ):
         assert problem in said.err
-    for more in (["--file", letter(project), "sure=yes"], ["--approve"], ["--note", "so"]):
+    assert "`one=z`" in said.err
+    assert "`one` is" not in said.err
+    for more in (["--file", letter(project), "sure=yes"], ["--approve"], ["--note", "so"], ["sure= "]):
         assert project.run("answer", "last", *more).code == 2
 
 

@@ -54,7 +54,7 @@ def test_every_phase_and_step_is_drawn_once_with_its_conditions() -> None:
     found = texts(drawn(FLOW))
     assert found == [
         "check", "step", "tests: command", 'if "Makefile" exists', 'ends the flow if "done" exists',
-        "up to 3 rounds", 'another round if not ("ready" exists)',
+        'up to 3 rounds, until "ready" exists, or the flow fails',
         "fix-N", 'if "broken" exists', "agent", "agent: llm-prompt (review)",
         "look-N", "asks", "ask: user-input",
         "in parallel, up to 2", "left", "step", "<i>&: set", "right", "step", "x: set",

@@ -28,7 +28,7 @@ from handrail.driven.forms.form import (
     is_shown,
     problems,
 )
-from handrail.source.plain_text import command_line, plain, plain_lines, some
+from handrail.source.plain_text import plain, plain_lines, some
 from handrail.source.suggestions import did_you_mean
 from handrail.source.values import as_text
 
@@ -149,14 +149,10 @@ def _read_line(prompt: str) -> str:
     return line.removesuffix("\n")
 
 
-def _read_boolean(field: FormField, _options: tuple[Option, ...]) -> bool | None:
+def _read_boolean(field: FormField, options: tuple[Option, ...]) -> bool | None:
     default: bool | None = field.default if field.default is not None or field.required else False
-    word = _line({None: "[y/n]> ", True: "[Y/n]> ", False: "[y/N]> "}[default]).strip().casefold()
-    if not word and default is not None:
-        return default
-    if word not in _WORDS:
-        raise Unclear("type y or n")
-    return _WORDS[word]
+    word = _line({None: "[y/n]> ", True: "[Y/n]> ", False: "[y/N]> "}[default])
+    return default if not word.strip() and default is not None else _value_of_text(field, options, word)
 
 
 def _read_text(field: FormField, _options: tuple[Option, ...]) -> str:
@@ -185,12 +181,25 @@ def _read_several(field: FormField, options: tuple[Option, ...]) -> list[str]:
     default = [option.value for option in options if option.value in (field.default or ())]
     _say(f"  (several with commas; `{_NOTHING}` for none)" if default else "  (several with commas)")
     words = _line(f"[{plain(', '.join(default))}]> " if default else "> ").strip()
-    if not words:
-        return default
-    value = _match(words, options)
-    if value is not None or words == _NOTHING:
-        return [] if value is None else [value]
-    return [_value_of_word(part.strip(), options) for part in words.split(",") if part.strip()]
+    value: list[str] = _value_of_text(field, options, words) if words else default
+    return value
+
+
+def _value_of_text(field: FormField, options: tuple[Option, ...], text: str) -> Any:
+    """The value that a typed text means. Raises `Unclear`."""
+    word = text.strip()
+    match field.type:
+        case "boolean" if word.casefold() not in _WORDS:
+            raise Unclear("type y or n")
+        case "boolean":
+            return _WORDS[word.casefold()]
+        case "single-select":
+            return _value_of_word(word, options)
+        case "multi-select" if (value := _match(word, options)) is not None or word == _NOTHING:
+            return [] if value is None else [value]
+        case "multi-select":
+            return [_value_of_word(part.strip(), options) for part in word.split(",") if part.strip()]
+    return text
 
 
 def _value_of_word(word: str, options: tuple[Option, ...]) -> str:
@@ -222,52 +231,23 @@ _READ: dict[str, Callable[[FormField, tuple[Option, ...]], Any]] = {
 
 
 def typed_answers(form: Form, words: Sequence[str]) -> dict[str, Any]:
-    """The answers of words such as `who=Ada`. A choice may be named by its label, several are separated by commas.
-
-    Raises `UsageError` with all problems.
-    """
-    fields, values, wrong = {field.id: field for field in form.fields}, dict[str, Any](), list[str]()
+    """The answers of words such as `who=Ada`, read like what is typed after a question. Raises `UsageError`."""
+    fields, values, wrong = {field.id: field for field in form.fields}, dict[str, Any](), dict[str, str]()
     for word in words:
         name, equals, text = word.partition("=")
-        if not equals or name not in fields:
-            hint = did_you_mean(name, fields) or f"fields: {some(list(fields))}"
-            wrong.append(f"`{word}` is not FIELD=VALUE with a field of the form; {hint}")
-            continue
-        values[name] = _typed_value(fields[name], choices(fields[name], values), text)
+        try:
+            if not equals or name not in fields:
+                raise Unclear(did_you_mean(name, fields) or f"write FIELD=VALUE; fields: {some(list(fields))}")
+            values[name] = _value_of_text(fields[name], choices(fields[name], values), text)
+        except Unclear as error:
+            wrong[name] = f"`{word}`: {error}"
     try:
         answers = accept(form, values)
     except WrongAnswers as error:
-        wrong += [problem.text for problem in error.problems]
+        wrong = {**{problem.field: problem.text for problem in error.problems}, **wrong}
     if wrong:
-        raise UsageError("; ".join(wrong), "`handrail answer RUN --show` prints the questions")
+        raise UsageError("; ".join(wrong.values()), "`handrail answer RUN --show` prints the questions")
     return answers
-
-
-def _typed_value(field: FormField, options: tuple[Option, ...], text: str) -> Any:
-    """The value of a field as typed. A text that fits no option stays, and the form refuses it."""
-    match field.type:
-        case "boolean":
-            return _WORDS.get(text.strip().casefold(), text)
-        case "single-select":
-            return _match(text, options) or text
-        case "multi-select" if _match(text, options) is None:
-            parts = [part.strip() for part in text.split(",") if part.strip() not in ("", _NOTHING)]
-            return [_match(part, options) or part for part in parts]
-        case "multi-select":
-            return [_match(text, options)]
-    return text
-
-
-def typed_example(form: Form) -> str:
-    """`who=TEXT`: what to type for the fields that are needed, or for the first one."""
-    needed = [field for field in form.fields if field.required and field.when is None] or form.fields[:1]
-    return " ".join(f"{field.id}={_example_value(field)}" for field in needed)
-
-
-def _example_value(field: FormField) -> str:
-    if field.type == "boolean":
-        return "yes"
-    return command_line(field.options[0].value) if field.is_select and field.options else "TEXT"
 
 
 def print_form(shell: Shell, form: Form, *, is_asked_for: bool) -> None:

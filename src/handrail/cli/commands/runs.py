@@ -20,7 +20,7 @@ from handrail.base.errors import DefinitionError, HandrailError, RefusedError, U
 from handrail.base.files import write_whole
 from handrail.base.processes import start_detached
 from handrail.cli.commands.sessions import answer_session
-from handrail.cli.forms import ask, can_ask, print_form, typed_answers, typed_example
+from handrail.cli.forms import ask, can_ask, print_form, typed_answers
 from handrail.cli.options import ListGroup, command, need_trust, run_argument, trust_option
 from handrail.cli.output import Shell, date_and_time, painted
 from handrail.cli.results import print_table
@@ -387,8 +387,9 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
         if not options["show"]:
             command = f"handrail answer {run_id} --question {question.id}"
             is_approval = kind_of_question(question.question) == "approval"
-            words = "`, or `--reject --note TEXT`" if is_approval else f"`, or with a file: `{command} --file FILE`"
-            shell.talk(f"answer it: `{command} {'--approve' if is_approval else typed_example(form)}{words}")
+            needed = " ".join(f"{field.id}=VALUE" for field in form.fields if field.required or len(form.fields) == 1)
+            words = "--approve`, or `--reject --note TEXT`" if is_approval else f"{needed}`, or `--file FILE`"
+            shell.talk(f"answer it: `{command} {words}")
         raise SystemExit(0 if options["show"] else 4)
     need_trust(app, shell, lambda: programs_of_run(run))
     if file is not None:
@@ -417,10 +418,9 @@ def _typed_answers(form: Form, question: Question, options: Mapping[str, Any]) -
         raise UsageError("answers come from the command line or from a file, not from both", "leave out one of them")
     if is_approved is None and note is not None:
         raise UsageError("`--note` works only with `--approve` or `--reject`", "say which one")
-    if is_approved is not None and kind_of_question(question.question) != "approval":
-        hint = f"`handrail answer RUN {typed_example(form)}`"
-        raise UsageError(f"`{question.id}` asks for values, not for a yes or a no", hint)
     if is_approved is not None:
+        if kind_of_question(question.question) != "approval":
+            raise UsageError(f"`{question.id}` asks for values, not for a yes or a no", "write FIELD=VALUE")
         words += [f"{APPROVED}={'yes' if is_approved else 'no'}", *([f"reason={note}"] if note is not None else [])]
     return typed_answers(form, words) if words else None
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from handrail.base import jsonlite
 from handrail.base.errors import NotFound, StateError, UsageError
 from handrail.base.journal import without_collector
-from handrail.driven.flows.plan import path_segment, step_at, top_phase
+from handrail.driven.flows.plan import step_at, top_phase
 from handrail.driven.runs import run_events
 from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.run_events import masked_event, masked_records
@@ -241,19 +241,18 @@ def printed_by(runs: Runs, id_: str, path: str) -> str:
     if not any(texts):
         lines, _ = runs.engine.activity(id_, None)
         texts = [one["text"] for one in lines if one["kind"] in PRINTED and f"{one['node']}/".startswith(f"{path}/")]
-    if not texts and path in run.state.steps:
+    if not texts:
         texts = [run.state.steps[path].output]  # of its check
     return clean("\n".join(text.rstrip("\n") for text in texts if text is not None))
 
 
 def _known_path(run: LoadedRun, name: str) -> str:
-    rows = ((path_segment(phase.id), path_segment(step.id)) for phase in run.plan.phases for step in phase.steps)
-    paths = list(dict.fromkeys([*run.state.steps, *map("/".join, rows)]))
+    paths = list(run.state.steps)
     found = [name] if name in paths else [path for path in paths if path.endswith(f"/{name}")]
-    if len(found) == 1:
-        return found[0]
-    problem = f"run `{run.id}` has {'several steps' if found else 'no step'} `{clean(name)[:80]}`"
-    raise NotFound(problem, (None if found else did_you_mean(name, paths)) or f"its steps: {some(found or paths)}")
+    if len(found) != 1:
+        problem = f"run `{run.id}` has begun {'several steps' if found else 'no step'} `{clean(name)[:80]}`"
+        raise NotFound(problem, (None if found else did_you_mean(name, paths)) or f"its steps: {some(found or paths)}")
+    return found[0]
 
 
 def _kept_output(event: run_events.Event, payload: Callable[[str], Any]) -> str | None:

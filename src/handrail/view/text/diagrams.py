@@ -25,7 +25,7 @@ from handrail.driven.flows.plan import (
 )
 from handrail.guided.sessions.words import allowed_tools
 from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, outline
-from handrail.source.plain_text import counted, one_line, plain
+from handrail.source.plain_text import one_line, plain
 
 _MOST = 160
 _MERMAID = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"})
@@ -267,23 +267,17 @@ def flow_picture(plan: FlowPlan) -> str:
 def _block_box(block: Block) -> Box:
     if isinstance(block, PhaseBlock):
         return _phase_box(block)
-    if isinstance(block, ParallelBlock):
-        captions = [f"in parallel, up to {block.parallel.limit}"]
-    else:
-        condition = [_cut(f"another round if {one_line(block.again)}")] if block.again is not None else []
-        captions = [f"up to {counted(block.count, 'round')}", *condition]
+    caption = _cut(one_line(_block_words(block)))
     inner = [_block_box(one) for one in block.blocks]
-    head = LINE * len(captions)
 
     def draw(x: float, y: float, width: float) -> Iterator[str]:
         yield _rect("frame", x, y, width, box.height)
-        for number, line in enumerate(captions):
-            yield _text(x + FRAME, y + 15 + number * LINE, line, "dim")
+        yield _text(x + FRAME, y + 15, caption, "dim")
         is_repeat = isinstance(block, RepeatBlock)
-        yield from _stack(inner, x + FRAME, y + head + FRAME / 2, width - 2 * FRAME, has_arrows=is_repeat)
+        yield from _stack(inner, x + FRAME, y + LINE + FRAME / 2, width - 2 * FRAME, has_arrows=is_repeat)
 
-    widest = max(*(len(line) * CHARACTER for line in captions), *(one.width for one in inner))
-    box = Box(2 * FRAME + widest, head + FRAME // 2 + _stacked_height(inner) + FRAME, draw)
+    widest = max(len(caption) * CHARACTER, *(one.width for one in inner))
+    box = Box(2 * FRAME + widest, LINE + FRAME // 2 + _stacked_height(inner) + FRAME, draw)
     return box
 
 
