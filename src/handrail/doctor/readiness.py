@@ -1,8 +1,8 @@
 """Whether a run can be left alone: finds what would stop it, before it exists. `handrail ready`.
 
 The code of a problem is the one with which the step or the run would end. It looks at every step that may run, as far
-as its values are known now. It asks git and services, and calls the hook of an agent once; it starts no agent, runs no
-step that changes something, and changes nothing itself.
+as its values are known now. It asks git and services, and calls the installed hooks of an agent once; it starts no
+agent, runs no step that changes something, and changes nothing itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import HandrailError
 from handrail.base.processes import run
 from handrail.doctor.examination import EXAMS, Checkup, Subject, checkups_of
-from handrail.doctor.exams.agents import ALIVE, CONVERSATION, numbers
+from handrail.doctor.exams.agents import numbers
 from handrail.doctor.exams.definitions import SERVICES
 from handrail.driven.expressions.tree import as_data
 from handrail.driven.flows.catalog import FoundFlow
@@ -268,8 +268,7 @@ class Readiness:
         if version is not None and numbers(version) < numbers(oldest):
             message = f"{agent} {version} is older than {oldest}, the oldest version that was tested"
             self.not_ready("agent-version", message, f"update {agent}")
-        recipes: list[Any] = [installer_for(self.app, agent, for_project=is_own).recipe for is_own in (False, True)]
-        for recipe in recipes:
+        for recipe in (installer_for(self.app, agent, for_project=is_own).recipe for is_own in (False, True)):
             for setting in (getattr(recipe, "switched_off", None) or list)() if stops is not None else ():
                 message = f"{agent} runs no hooks, so the workflow is not enforced: {setting}"
                 self.not_ready("unguarded", message, "remove this setting from the file")
@@ -277,11 +276,6 @@ class Readiness:
                 if _is_needed({tool, *self.app.registry.host(agent).aliases(tool)}, stops, permissions):
                     message = f"{agent} denies the tool `{tool}`, which the run needs: {setting}"
                     self.not_ready("tool-denied", message, "remove this setting from the file")
-        if stops is not None and (trial := recipes[0].trial(CONVERSATION, self.app.project)).argv[0] == "/bin/sh":
-            argv, data = [*self.app.stubs.hook, agent], trial.message.encode()  # the hook that the run brings along
-            if ALIVE not in (await run(argv, self.app.project, self.app.env, SECONDS, data)).output:
-                fix = "run `handrail doctor --only state`"
-                self.not_ready("unguarded", f"Handrail's hook for {agent} does not answer as it should", fix)
 
 
 def _is_needed(names: set[str], stops: tuple[Stop, ...] | None, permissions: str) -> bool:
