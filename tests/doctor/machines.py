@@ -246,6 +246,11 @@ FAULTS: dict[str, Fault] = {
         "neither `notify-send` nor `osascript` is on the PATH", "install libnotify",
         lambda machine: machine.program("notify-send", "true"),
     ),
+    "no chat": Fault(
+        lambda machine: (machine.config / "settings.yaml").write_text("notify: [telegram]\n"), "notify", "warning",
+        "set TELEGRAM_CHAT_ID", "or remove `telegram` from `notify`",
+        lambda machine: (machine.config / "settings.yaml").write_text("notify: [bell]\n"),
+    ),
     "git was killed": Fault(_index_lock, "index-lock", "warning", "60 minutes old; while it is there", "run `rm "),
     "the state is a link": Fault(
         _state_link, "state", "error", "it is a symbolic link", "replace it with a folder", _no_state_link

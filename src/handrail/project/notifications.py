@@ -34,6 +34,7 @@ from handrail.settings.settings import read_settings
 from handrail.source.output_text import clean
 from handrail.source.plain_text import counted
 from handrail.steps.services.addresses import host_of
+from handrail.steps.services.chat import send_telegram, telegram_bot
 from handrail.steps.services.http import HttpLimits, Service
 
 MAX_TEXT = 120
@@ -124,6 +125,8 @@ async def send_alert(channel: Channel, alert: Alert, env: Mapping[str, str], rul
                 server, _, topic = channel.url.rstrip("/").rpartition("/")
                 message = {"topic": topic, "title": "Handrail", "message": alert.text}
                 return await _post(channel, f"{server}/", message | ({"priority": 4} if alert.kind == "need" else {}))
+            if channel.kind == "telegram":
+                return await _by_telegram(env, alert)
             if channel.kind == "command":
                 data = json.dumps(alert.to_json(), ensure_ascii=False).encode("utf-8", "replace")
             elif program_of_desktop(env) == "notify-send":
@@ -158,6 +161,13 @@ async def _post(channel: Channel, url: str, content: Mapping[str, Any]) -> None:
     try:
         async with service:
             await service.deliver("", content)
+    except NodeError as error:
+        raise NotSent(error.message) from None
+
+
+async def _by_telegram(env: Mapping[str, str], alert: Alert) -> None:
+    try:
+        await send_telegram(telegram_bot(env), alert.text)
     except NodeError as error:
         raise NotSent(error.message) from None
 

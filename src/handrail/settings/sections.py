@@ -37,11 +37,11 @@ def are_texts(node: TreeNode) -> bool:
     return node.kind == "list" and bool(node.value) and all(one.kind == "text" and one.value for one in node.value)
 
 
-ChannelKind = Literal["bell", "desktop", "command", "webhook", "ntfy"]
-PLAIN_CHANNELS: dict[str, ChannelKind] = {"bell": "bell", "desktop": "desktop"}
+ChannelKind = Literal["bell", "desktop", "telegram", "command", "webhook", "ntfy"]
+PLAIN_CHANNELS: dict[str, ChannelKind] = {"bell": "bell", "desktop": "desktop", "telegram": "telegram"}
 CHANNELS_WITH_VALUE = ("command", "webhook", "ntfy")
 CHANNEL_EXAMPLE = (
-    "write `bell`, `desktop`, `{command: [PROGRAM, ARGUMENT]}`, `{webhook: https://HOST/PATH}` or "
+    "write `bell`, `desktop`, `telegram`, `{command: [PROGRAM, ARGUMENT]}`, `{webhook: https://HOST/PATH}` or "
     "`{ntfy: https://HOST/TOPIC}`"
 )
 _NOTIFY_COMMAND = {
@@ -75,7 +75,7 @@ NOTIFY_FIELD = Field(
     ("list",),
     "only in the user's settings: how you are told, once, that a run or a session asks something, or that a run "
     "of more than a minute has ended. `bell` rings in the terminal. `desktop` uses `notify-send` or `osascript`, if "
-    "there is one. `{command: [PROGRAM, ARGUMENT]}` gets the text as its last argument and JSON on its standard input. "
+    "there is one. `telegram` is your bot, with the variables that `telegram-notify` uses. `{command: [PROGRAM, ARGUMENT]}` gets the text as its last argument and JSON on its standard input. "
     "`{webhook: URL}` gets the JSON by POST. `{ntfy: URL}` sends it to your phone, by a topic of an ntfy server. "
     "Without this key, only `handrail ui` rings",
     schema={"type": "array", "items": _NOTIFY_ITEM},

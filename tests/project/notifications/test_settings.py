@@ -17,6 +17,7 @@ notify:
 - {webhook: "ftp://example.com"}
 - {webhook: "https://me:secret@example.com"}
 - {webhook: "http://127.0.0.1:8/x"}
+- telegram
 - {ntfy: "https://ntfy.example.com/"}
 - {ntfy: "https://ntfy.example.com/my-topic"}
 - {comand: [x]}
@@ -33,9 +34,10 @@ def test_each_wrong_channel_is_reported_at_its_place(tmp_path: Path) -> None:
         BELL,
         Channel("command", argv=("say", "it")),
         Channel("webhook", url="http://127.0.0.1:8/x"),
+        Channel("telegram"),
         Channel("ntfy", url="https://ntfy.example.com/my-topic"),
     )
-    assert [problem.line for problem in problems] == [3, 5, 6, 7, 8, 10, 12, 13, 14]
+    assert [problem.line for problem in problems] == [3, 5, 6, 7, 8, 11, 13, 14, 15]
     assert problems[0].hint == "did you mean `desktop`?"
     assert not any("secret" in problem.message for problem in problems)
 

@@ -43,8 +43,10 @@ class Hook(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         self.got.append(json.loads(body))
-        self.send_response(int(self.path.rpartition("/")[2]))
+        status = self.path.rpartition("/")[2]
+        self.send_response(int(status) if status.isdigit() else 200)
         self.end_headers()
+        self.wfile.write(b'{"ok": true, "result": {"message_id": 1}}')
 
     def log_message(self, *_: object) -> None:
         return
@@ -113,6 +115,16 @@ def test_a_run_that_waits_is_told_to_a_phone_by_the_topic_of_an_ntfy_server(proj
     waiting(project)
     text = "release version=1.2: Release 1.2?"
     assert Hook.got == [{"topic": "my-topic", "title": "Handrail", "message": text, "priority": 4}]
+
+
+def test_a_run_that_waits_is_told_by_your_bot(project: Project, hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(project, "telegram")
+    waiting(project)
+    assert "set TELEGRAM_CHAT_ID" in project.run("log", "last").out
+    for name, value in {"API_URL": hook, "BOT_TOKEN": "1:t", "CHAT_ID": "5"}.items():
+        monkeypatch.setenv(f"TELEGRAM_{name}", value)
+    waiting(project)
+    assert Hook.got == [{"chat_id": "5", "text": "release version=1.2: Release 1.2?"}]
 
 
 def test_what_cannot_be_sent_is_a_notice_and_the_run_waits_all_the_same(project: Project, hook: str) -> None:

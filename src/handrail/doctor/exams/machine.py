@@ -21,10 +21,12 @@ from handrail.base.files import ASIDE, refuse_shared
 from handrail.base.processes import run
 from handrail.doctor.examination import Checkup, Status, Subject, version_of
 from handrail.driven.worktrees.git import OLDEST as OLDEST_GIT
+from handrail.extensions.contracts import NodeError
 from handrail.guided.sessions import hook_files
 from handrail.project.notifications import channel_name, program_of_desktop
 from handrail.settings.folders import checkout
 from handrail.source.plain_text import counted, some
+from handrail.steps.services.chat import telegram_bot
 
 OLDEST = (3, 11)
 LITTLE, FULL = 1024 * 1024 * 1024, 50 * 1024 * 1024
@@ -164,6 +166,11 @@ def notify(subject: Subject) -> Checkup:
             message = f"`notify` has the program `{channel.argv[0]}`, which cannot be started"
             message += ": it is not there or not executable"
             return Checkup("warning", message, "install it, or correct `notify` in your settings")
+        if channel.kind == "telegram":
+            try:
+                telegram_bot(env)
+            except NodeError as error:
+                return Checkup("warning", error.message, "set it, or remove `telegram` from `notify` in your settings")
     names = ", ".join(channel_name(one) for one in channels)
     untried = "; whether an address answers was not tried" if any(one.url for one in channels) else ""
     return Checkup("ok", f"you are told by {names}{untried}")
