@@ -205,8 +205,9 @@ def test_a_task_is_described_from_its_issue(flows: Scene) -> None:
 @pytest.mark.whole
 def test_messages_are_sent(flows: Scene) -> None:
     succeed(flows, "auto-simple")
-    assert any(KEY in text for text in flows.messages)
+    assert all(KEY in text for text in flows.messages)
     assert len(flows.messages) == len(set(flows.messages))
+    assert len(flows.messages) >= 4  # questions, plan, implementation, end
 
 
 @pytest.mark.whole

@@ -74,7 +74,8 @@ def test_help_has_all_that_the_file_declares(project: Project, monkeypatch: pyte
         "  handrail run ship 1.2 --param mode=full\n\n"
         "`handrail run --help` shows the options, and `handrail show ship` the whole flow.\n"
     )
-    assert help_of(project, "ship") == help_of(project, "run", "team/ship", "--agent", "scripted")
+    assert help_of(project, "ship") == help_of(project, "run", "team/ship")
+    assert "  review  scripted\n" in help_of(project, "ship", "--agent", "scripted")
 
 
 def test_a_value_that_is_no_choice_is_refused_before_the_run(project: Project) -> None:

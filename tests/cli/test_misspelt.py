@@ -115,6 +115,27 @@ def test_a_command_of_agentweaver_leads_to_what_handrail_has(project: Project, n
     assert told in project.run("explain", name).err
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("ABC-1", "`handrail auto ABC-1`"),
+        ("octo/tea#12", "`handrail plan 'octo/tea#12'`"),
+        ("plan ABC-1 --resume", "`handrail resume last`"),
+        ("plan ABC-1 --continue", "`handrail continue last`"),
+        ("plan ABC-1 --restart", "`handrail restart last`"),
+        ("auto-golang --help-phases", "`handrail show FLOW --phases`"),
+        ("--help-phases", "`handrail show FLOW --phases`"),
+        ("plan ABC-1 --force", "leave it out"),
+        ("--force", "leave it out"),
+        ("web --listen-all", "`handrail web --host 0.0.0.0`"),
+        ("plan ABC-1 --dry", "`--dry-run`"),
+    ],
+)
+def test_an_option_of_agentweaver_leads_to_what_handrail_has(project: Project, line: str, told: str) -> None:
+    said = project.run(*line.split())
+    assert (said.code, told in said.err) == (2, True), said
+
+
 @pytest.mark.parametrize("name", ["auto-golang", "review-loop"])
 def test_a_flow_is_no_code_that_can_be_explained(project: Project, name: str) -> None:
     assert f"`handrail run {name}`" in project.run("explain", name).err

@@ -18,6 +18,22 @@ def test_a_shipped_preset_names_groups_and_agents_that_exist(name: str) -> None:
     assert DEFAULT in routes
     assert routes.keys() <= {DEFAULT, *GROUPS}
     assert {parse_route(route).agent for route in routes.values()} <= set(Registry().executors())
+    assert all(parse_route(route).model for route in routes.values())
+
+
+def test_a_dry_run_and_the_help_name_the_agent_and_the_model(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", FLOW)
+    for chosen, route in (
+        (("--preset", "balanced"), "codex:gpt-5.5"),
+        (("--agent", "scripted", "--model", "m"), "scripted:m"),
+        (("--route", "review=claude:opus"), "claude:opus"),
+    ):
+        (_, step) = project.json("run", "f", *chosen, "--dry-run")["rows"]
+        assert (step["group"], step["agent"]) == ("review", route)
+        assert f"agent: {route}" in project.run("run", "f", *chosen, "--dry-run").out
+        assert project.json("run", "f", "--help", *chosen)["routes"] == [{"group": "review", "agent": route}]
+        assert route in project.run("f", "--help", *chosen).out
+    assert "no preset `balancd`" in project.run("f", "--help", "--preset", "balancd").err
 
 
 def test_a_shipped_preset_chooses_the_agent(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from handrail.base.errors import UsageError
 from handrail.cli import table
 from handrail.cli.output import has_terminal, wants_colour
 from handrail.cli.table import FORMER_COMMANDS
+from handrail.source.plain_text import command_line
 from handrail.source.suggestions import did_you_mean
 
 TYPE_CHECKING = False
@@ -58,6 +59,11 @@ class LazyGroup(click.Group):
             else:
                 flows = []
             hint = FORMER_COMMANDS.get(args[0]) or did_you_mean(args[0], [*table.COMMANDS, *flows])
+            from handrail.driven.artifacts.scope import ticket_key
+
+            if ticket_key(args[0]) is not None:
+                ticket = command_line(args[0])
+                hint = f"`handrail auto {ticket}` works on this ticket, `handrail plan {ticket}` only plans it"
             hint = hint or "`handrail --help` shows the commands, and `handrail list` the flows"
             raise UsageError(f"there is no command and no flow `{args[0]}`", hint) from error
 
@@ -141,6 +147,9 @@ def run(argv: list[str]) -> None:
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
         hint = None if context is None else f"`{context.command_path} --help` shows the usage"
+        if isinstance(error, click.NoSuchOption) and error.option_name in table.FORMER_OPTIONS:
+            hint = table.FORMER_OPTIONS[error.option_name]
+            raise UsageError(f"there is no option `{error.option_name}`", hint) from error
         raise UsageError(error.format_message().rstrip("."), hint) from error
     except click.Abort as error:
         raise KeyboardInterrupt from error

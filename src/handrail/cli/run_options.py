@@ -237,7 +237,7 @@ class FlowCommand(click.Command):
             project = options.get("project") or shared_options.get("project")
             is_quiet = bool(options.get("quiet") or shared_options.get("quiet"))
             shell = Shell(os.getcwd(), as_json=bool(options.get("as_json")), quiet=is_quiet)
-            print_flow_help(make_app(project), shell, options["name"])
+            print_flow_help(make_app(project), shell, options["name"], options)
             ctx.exit()
         return super().parse_args(ctx, args)
 
@@ -252,13 +252,17 @@ class FlowCommand(click.Command):
         return options if is_asked and isinstance(options.get("name"), str) else None
 
 
-def print_flow_help(app: App, shell: Shell, name: str) -> None:
+def print_flow_help(app: App, shell: Shell, name: str, options: Mapping[str, Any]) -> None:
+    """`options` may choose agents: the help says which ones the flow would get."""
     flow = app.definitions.flow_named(name)
     assert flow.plan is not None
     if flow.source == "workflow":
         return _print_workflow(app, shell, flow)
     summary = brief(flow.plan, app.flows.plan_named)
-    routes = {group: app.runs.route_of(flow.plan, group) for group in summary.groups}
+    chosen = {"agent": None, "model": None, "preset": None, **options, "routes": options.get("routes") or ()}
+    preset_routes(app, chosen)
+    choice = RunChoice(chosen["agent"], chosen["model"], given_routes(chosen["routes"]), chosen["preset"])
+    routes = {group: app.runs.route_of(flow.plan, group, choice) for group in summary.groups}
     if shell.as_json:
         return shell.data(_help_json(shell, flow, summary, routes))
     width = max(NARROWEST, min(terminal_columns(os.environ), WIDEST) - 2)

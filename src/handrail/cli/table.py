@@ -159,6 +159,16 @@ FORMER_COMMANDS = {
     "--help-phases": "`handrail show FLOW --phases` lists the phases of a flow",
 }
 """Commands of AgentWeaver that are no flows, and what Handrail has instead."""
+FORMER_OPTIONS = {
+    "--resume": "`handrail resume last` resumes the newest run, `handrail resume RUN` another one",
+    "--continue": "`handrail continue last` continues the newest run, `handrail continue RUN` another one",
+    "--restart": "`handrail restart last` starts the newest run again, `handrail restart RUN` another one",
+    "--help-phases": FORMER_COMMANDS["--help-phases"],
+    "--force": "leave it out: `handrail doctor` says what is missing, and a run begins without it",
+    "--listen-all": "`handrail web --host 0.0.0.0` does the same; it needs a password, and TLS or a proxy",
+    "--dry": "`--dry-run` prints what would happen",
+}
+"""Options of AgentWeaver, and what Handrail has instead."""
 
 
 def former_command_hint(name: str) -> str | None:

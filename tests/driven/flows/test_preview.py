@@ -249,6 +249,8 @@ def test_rows_are_plain_data() -> None:
         "on": [],
         "timeout": None,
         "node": "set",
+        "group": None,
+        "agent": None,
         "attempts": 1,
         "flow": None,
         "params": {"got": "Ada"},

@@ -75,6 +75,7 @@ class PreviewRow:
     """A phase or a step (`kind`), and its `verdict`: runs, skipped, depends or fails.
 
     `why` is the reason, `on` are the references it depends on. The `params` in `unknown` have no value yet, only text.
+    `group` is the routing group of a step with an agent, `agent` the route that it gets, with the model, if one is chosen.
     `flow` is the flow that a step runs, and `nested` is the param that names it; its rows follow one level deeper. A
     last row of kind `more` says that further rows were left out.
     """
@@ -91,6 +92,8 @@ class PreviewRow:
     lane: int | None = None
     parallel: int | None = None
     node: str | None = None
+    group: str | None = None
+    agent: str | None = None
     flow: str | None = None
     nested: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -203,7 +206,7 @@ class _FlowPreview:
             limit = phase.parallel.limit if phase.parallel.limit > 1 else None
             return replace(row, lane=phase.lane.number + 1 if phase.lane else None, parallel=limit)
         row = PreviewRow("step", f"{path}/{path_segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
-        return replace(row, node=step.node, attempts=step.retry.attempts)
+        return replace(row, node=step.node, group=step.routing_group, attempts=step.retry.attempts)
 
     def phase(self, phase: Phase) -> _EarlyEnd | None:
         self.exists = self.shared.exists
@@ -441,7 +444,7 @@ _MOST_LINES = 40
 _COMMON = ("kind", "path", "depth", "id", "verdict", "why", "on", "timeout")
 _OF_KIND = {
     "phase": ("rounds", "lane", "parallel"),
-    "step": ("node", "attempts", "flow", "params", "unknown", "prompt", "expect", "makes", "stops"),
+    "step": ("node", "group", "agent", "attempts", "flow", "params", "unknown", "prompt", "expect", "makes", "stops"),
 }
 
 
@@ -494,6 +497,8 @@ def _details(row: PreviewRow) -> Iterator[str]:
     for name, value in row.params.items():
         if row.flow is None or name != row.nested:
             yield f"{name}: {in_words(Const(value))}"
+    if row.agent is not None:
+        yield f"agent: {row.agent}"
     if row.attempts > 1:
         yield f"tried up to {row.attempts} times"
     if row.timeout is not None:

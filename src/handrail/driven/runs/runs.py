@@ -196,9 +196,10 @@ class Runs:
         own = [self.settings.flows.get(id_, {}) for id_ in (*reversed(plan.also), plan.id)]
         return {**self.settings.routes, **{group: route for groups in own for group, route in groups.items()}, **chosen}
 
-    def route_of(self, plan: FlowPlan, group: str) -> str | None:
-        """The agent and the model that the settings choose for a routing group of a flow; None if there is none."""
-        route = agent_of(Routed(None, None, {}, "", self.table(plan, None)), group, (None, None))
+    def route_of(self, plan: FlowPlan, group: str, choice: RunChoice | None = None) -> str | None:
+        """The agent and the model of a routing group of a flow, by a choice and the settings; None if there is none."""
+        routing = Routed(None, None, {}, "", self.table(plan, choice.preset if choice is not None else None))
+        route = agent_of(routing if choice is None else routing.with_choice(choice), group, (None, None))
         return None if route is None else str(route)
 
     @property
@@ -359,7 +360,17 @@ class Runs:
         find = partial(plan_named, plans)
         plan = plans[about.flow]
         rows = preview(plan, self._params(about, plan), self._context(about, plans, ""), exists, find, part)
+        rows = [self._with_agent(row, about.request.routing) for row in rows]
         return [replace(row, **self.secrets.for_people(vars(row))) for row in rows] if self.secrets else rows
+
+    def _with_agent(self, row: PreviewRow, routing: Routed) -> PreviewRow:
+        """The row with the agent and the model that its step would get. An agent of its own may not be known yet."""
+        kind = self.registry.nodes().get(row.node or "")
+        if kind is None or not kind.NODE.calls_agent or row.verdict == "skipped" or "executor" in row.unknown:
+            return row
+        model = None if "model" in row.unknown else row.params.get("model")
+        route = agent_of(routing, row.group, (kind.NODE.agent or row.params.get("executor") or None, model or None))
+        return replace(row, agent="not chosen: `--agent NAME`" if route is None else str(route))
 
     async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any], surface: str = "cli") -> bool:
         """Store the answer to an open question. True if the run has no driver, so the caller has to drive it."""
