@@ -75,7 +75,8 @@ NOTIFY_FIELD = Field(
     ("list",),
     "only in the user's settings: how you are told, once, that a run or a session asks something, or that a run "
     "of more than a minute has ended. `bell` rings in the terminal. `desktop` uses `notify-send` or `osascript`, if "
-    "there is one. `telegram` is your bot, with the variables that `telegram-notify` uses. `{command: [PROGRAM, ARGUMENT]}` gets the text as its last argument and JSON on its standard input. "
+    "there is one. `telegram` is your bot, with the variables that `telegram-notify` uses. "
+    "`{command: [PROGRAM, ARGUMENT]}` gets the text as its last argument and JSON on its standard input. "
     "`{webhook: URL}` gets the JSON by POST. `{ntfy: URL}` sends it to your phone, by a topic of an ntfy server. "
     "Without this key, only `handrail ui` rings",
     schema={"type": "array", "items": _NOTIFY_ITEM},

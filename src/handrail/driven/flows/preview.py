@@ -75,7 +75,7 @@ class PreviewRow:
     """A phase or a step (`kind`), and its `verdict`: runs, skipped, depends or fails.
 
     `why` is the reason, `on` are the references it depends on. The `params` in `unknown` have no value yet, only text.
-    `group` is the routing group of a step with an agent, `agent` the route that it gets, with the model, if one is chosen.
+    `group` is the routing group of a step with an agent, `agent` its agent and model, if one is chosen.
     `flow` is the flow that a step runs, and `nested` is the param that names it; its rows follow one level deeper. A
     last row of kind `more` says that further rows were left out.
     """
