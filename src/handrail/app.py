@@ -90,7 +90,7 @@ class App:
         from handrail.extensions.registry import built_in_hosts
 
         if not self.is_leashed:
-            return
+            return self._ask_in_conversation(command, session) if run is None else None
         by = self.caller.by
         with contextlib.suppress(HandrailError):
             if run is not None:
@@ -101,6 +101,25 @@ class App:
         agent = by.removeprefix("agent:")
         cancel = self.registry.host(agent).COMMANDS["cancel"] if agent in built_in_hosts() else None
         raise refusal(self.caller, command, cancel if command == "cancel" else None)
+
+    def _ask_in_conversation(self, command: str, session: str | None) -> None:
+        """Raise `RefusedError` if a terminal without a shell of a person moves a session of an agent's conversation.
+
+        An agent can open such a terminal, for example a window of tmux. To cancel is asked in the conversation instead.
+        """
+        from handrail.extensions.callers import OPEN
+
+        if self.caller.by != "person" or self.caller.has_shell or os.path.exists(os.path.join(self.places.state, OPEN)):
+            return
+        sessions, agent = self.sessions_at(self.link_of(session) if session is not None else None), None
+        with contextlib.suppress(HandrailError):
+            agent = sessions.choose(session).about().agent
+            if agent is not None and command == "cancel":
+                sessions.ask_to_cancel(session, "`handrail cancel` was run in a terminal without a shell")
+        if agent is not None:
+            message = f"`handrail {command}` was run in a terminal without a shell, so it may not be from a person"
+            also = f", or answer in the conversation of `{agent}`" if command == "cancel" else ""
+            raise RefusedError(message, f"run it in a shell of yours{also}")
 
     def refuse_agents_with_tool(self, command: str, session: Session) -> None:
         """Raise `RefusedError` if an agent moves a session in a shell, although its host has the tool for that.

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from handrail.extensions.callers import OPEN, ancestors, find_caller
+from handrail.app import App
+from handrail.base.errors import RefusedError
+from handrail.extensions.callers import OPEN, Caller, ancestors, find_caller
 from handrail.extensions.registry import Registry
 from support import Project
 
@@ -193,3 +195,16 @@ def test_an_agent_with_workflow_step_does_not_move_its_workflow_in_a_shell(leash
     assert leashed.json("status", "--session", "claude-c")["refusedCommands"] == [f"handrail {action}"]
     assert as_agent(leashed, action, "--session", "s").code == 0
     assert leashed.process(action, "--session", "claude-c").code == 0
+
+
+def test_a_terminal_without_a_shell_does_not_cancel_the_workflow_of_a_conversation(leashed: Project) -> None:
+    message = {"hook_event_name": "UserPromptExpansion", "command_name": "workflow", "command_args": "ship tea"}
+    leashed.process("hook", "claude", stdin=json.dumps({**message, "session_id": "c", "cwd": str(leashed.folder)}))
+    app = App(str(leashed.folder), os.environ)
+    app.caller = Caller("person", has_shell=False)
+    with pytest.raises(RefusedError, match="may not be from a person"):
+        app.refuse_agents("cancel", session="claude-c")
+    assert leashed.json("status", "--session", "claude-c")["status"] == "active"
+    app.refuse_agents("cancel", session="s")
+    app.caller = Caller("person")
+    app.refuse_agents("cancel", session="claude-c")

@@ -126,3 +126,19 @@ def test_without_proc_the_processes_above_come_from_ps(monkeypatch: pytest.Monke
 
 def test_a_process_that_cannot_be_read_ends_the_search() -> None:
     assert list(ancestors(2**22 + 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("above", "has_shell"),
+    [
+        ([("tmux: server",), ("/usr/bin/tmux", "(its program)")], False),
+        ([("sh", "-c", "handrail cancel --yes"), ("/bin/dash", "(its program)"), ("tmux",)], False),
+        ([("bash", "task.sh"), ("tmux",)], False),
+        ([("-zsh",), ("tmux",)], True),
+        ([("bash", "--login", "-i"), ("sshd",)], True),
+        ([], True),
+    ],
+)
+def test_a_terminal_without_an_interactive_shell_is_known(above: list[tuple[str, ...]], has_shell: bool) -> None:
+    caller = found({}, *above, has_terminal=True)
+    assert (caller.by, caller.has_shell) == ("person", has_shell)

@@ -16,6 +16,8 @@ RUN = "HANDRAIL_RUN"
 OPEN = "open-to-agents"
 """A file in Handrail's state folder. If it exists, agents may run every command on that state."""
 _INTERPRETERS = ("node", "nodejs", "bun", "deno", "sh", "bash", "dash", "zsh")
+_SHELLS = ("sh", "bash", "dash", "zsh", "fish", "ksh", "tcsh", "csh", "nu", "xonsh", "pwsh")
+_EXE = "(its program)"
 _DRIVES = ("run", "resume", "continue", "restart", "answer")
 """The commands that drive a run."""
 _ENDINGS = (".js", ".mjs", ".cjs", ".exe")
@@ -30,10 +32,15 @@ starts, and names of the agent's own program. A name with a `/` is the end of th
 
 @dataclass(frozen=True)
 class Caller:
-    """`by` is `person`, `script`, `agent:NAME` or `run:ID`. `sign` is what shows an agent, or None."""
+    """`by` is `person`, `script`, `agent:NAME` or `run:ID`. `sign` is what shows an agent, or None.
+
+    `has_shell`: an interactive shell is above, as far as the processes above are known. A terminal alone proves no
+    person: any program can open a window of tmux.
+    """
 
     by: str
     sign: str | None = None
+    has_shell: bool = True
 
 
 def find_caller(
@@ -47,14 +54,23 @@ def find_caller(
             if env.get(variable):
                 return Caller(f"agent:{name}", f"`{variable}` is set")
     agent_of = {program: name for name, (_, programs) in reversed(agents.items()) for program in programs}
+    shells: list[bool] = []
     for words in above:
+        shells.append(_is_interactive_shell(words))
         agent = next((agent_of[name] for name in _program_names(words) if name in agent_of), None)
         if agent is not None:
             return Caller(f"agent:{agent}", f"it was started by `{agent}`")
         run = _driven(words)
         if run is not None:
             return Caller(f"run:{run}", "a step of a run started it")
-    return Caller("person" if has_terminal else "script")
+    return Caller("person" if has_terminal else "script", None, any(shells) or not shells)
+
+
+def _is_interactive_shell(words: Sequence[str]) -> bool:
+    """True for `-bash` and `zsh -l`; False for a shell that runs a script or a command."""
+    options = [word for word in words[1:] if word[:1] in ("-", "+")]
+    is_bare = len(options) == len(words[1:]) and not any("c" in word for word in options if word[:2] != "--")
+    return bool(words) and _name(words[0]) in _SHELLS and is_bare
 
 
 def _program_names(words: Sequence[str]) -> list[str]:
@@ -107,7 +123,7 @@ def refusal(caller: Caller, command: str, instead: str | None) -> OnlyPeopleErro
 
 
 def ancestors(pid: int) -> Iterator[tuple[str, ...]]:
-    """The command lines above a process, the nearest first. The first word is the program."""
+    """The command lines above a process, the nearest first. The first word is the program, or the path of its file."""
     return _from_proc(pid) if os.path.isdir("/proc/self") else _from_ps(pid)
 
 
@@ -124,7 +140,7 @@ def _from_proc(pid: int) -> Iterator[tuple[str, ...]]:
             return
         yield tuple(words[:-1] if len(words) > 1 else words)
         try:
-            yield (os.readlink(f"/proc/{pid}/exe"),)
+            yield (os.readlink(f"/proc/{pid}/exe"), _EXE)
         except OSError:  # a process of another user
             continue
 
