@@ -56,3 +56,14 @@ def test_one_workflow_step_call_is_one_hook() -> None:
     matchers = [entry["matcher"] for entry in install.hook_entries("/bin")["PreToolUse"]]
     assert matchers == ["*"]
     assert len(install.hook_entries("/bin")["PreToolUse"][0]["hooks"]) == 1
+
+
+def test_in_plan_mode_the_agent_is_told_how_to_go_on() -> None:
+    told: Any = {"kind": "context", "text": "Do it.", "title": None, "status_line": None, "notice": None}
+    sent: Any = {"kind": "stop", "send_on": "Not done.", "let_go": None, "farewell": None}
+    for event, answer in (("UserPromptSubmit", told), ("Stop", sent)):
+        data = {"hook_event_name": event, "permission_mode": "plan"}
+        text = host.reply(data, {}, answer)["hookSpecificOutput"]["additionalContext"]  # type: ignore[arg-type, index]
+        assert "call ExitPlanMode" in text
+        other = host.reply({**data, "permission_mode": "default"}, {}, answer)  # type: ignore[arg-type]
+        assert "ExitPlanMode" not in str(other)

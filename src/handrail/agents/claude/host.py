@@ -71,6 +71,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _WRITES = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path", "Write": "file_path"}
 _READS = {"Read": "file_path", "NotebookRead": "notebook_path", "Glob": "path", "Grep": "path", "LS": "path"}
 _RUNS = ("Bash", "Monitor", "PowerShell")
+PLAN_MODE = (
+    "You are in plan mode, in which workflow_step cannot be called. When the plan is ready, call ExitPlanMode. "
+    "After the person has accepted the plan, continue with the workflow.\n\n"
+)
 TAIL = 262_144
 """So many bytes at the end of a transcript are read."""
 
@@ -187,12 +191,14 @@ def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messag
     event = data["hook_event_name"]
     if answer["kind"] == "stop":
         if answer["send_on"]:
-            return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": cut_text(answer["send_on"])}}
+            return {
+                "hookSpecificOutput": {"hookEventName": event, "additionalContext": _for_mode(data, answer["send_on"])}
+            }
         return requests.system_message(requests.for_person(answer))
     if answer["kind"] != "context":
         return None
     title = {"sessionTitle": answer["title"]} if answer["title"] and event == "UserPromptSubmit" else {}
-    return requests.hook_context(event, answer["text"] and cut_text(answer["text"]), answer["notice"], **title)
+    return requests.hook_context(event, answer["text"] and _for_mode(data, answer["text"]), answer["notice"], **title)
 
 
 def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, Any]:
@@ -206,6 +212,11 @@ def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, An
     else:
         return {}
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
+
+
+def _for_mode(data: Mapping[str, Any], text: str) -> str:
+    """The text for the agent. In plan mode, Claude Code itself refuses `workflow_step`, and so it is said there."""
+    return cut_text(f"{PLAN_MODE}{text}" if data.get("permission_mode") == "plan" else text)
 
 
 def cut_text(text: str) -> str:
