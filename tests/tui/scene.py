@@ -141,7 +141,7 @@ def _release(scene: Scene) -> None:
     run, began = "run:r-7f3k2m", NOW - 1000
     money = {**USAGE, "usd": 0.61}
     scene.put(run, "head", "", name="release", about="1.2", attempt=1, status="waiting", done=9, total=13,
-              started=began, ended=None, usage=money, scope="main@036d8bbd", limits={"usd": 5},
+              seconds=238.0, started=began, ended=None, usage=money, scope="main@036d8bbd", limits={"usd": 5},
               modes=["resume", "restart"],
               summary="Review, round 1: two findings, both fixed.\nRound 2: none.")  # fmt: skip
     node(scene, "check", "", "phase", "done", started=began, ended=began + 62)

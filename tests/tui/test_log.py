@@ -10,7 +10,7 @@ import pytest
 
 from handrail.app import App
 from handrail.base import jsonlite
-from handrail.driven.engines.embedded.activity import ACTIVITY_FILE
+from handrail.driven.engines.embedded.run_folders import ACTIVITY
 from handrail.driven.runs.run_events import StepDone
 from handrail.tui.app import HandrailApp
 from handrail.tui.reader import LogScreen
@@ -63,7 +63,7 @@ def test_what_is_printed_in_the_millisecond_in_which_a_step_ends_comes_before_it
     app = App(str(project.folder), os.environ, by="person")
     run = project.json("run", "unit")["run"]
     end = next(at for at, event in app.runs.records(run, 1) if isinstance(event, StepDone))
-    file = Path(app.places.runs(app.project)) / run / "1" / ACTIVITY_FILE
+    file = Path(app.places.runs(app.project)) / run / "1" / ACTIVITY
     lines = [jsonlite.decode_line(line) or {} for line in file.read_bytes().splitlines()]
     file.write_bytes(b"".join(jsonlite.encode_line({**line, "t": end}) for line in lines))
     *_, first, second, last = step_lines(log_picture(project, run, "end"))

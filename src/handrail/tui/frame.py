@@ -25,7 +25,9 @@ from handrail.tui.decisions import answer_question, is_asked
 from handrail.tui.keys import HelpScreen, PaletteScreen
 from handrail.tui.lines.words import Piece, TextLine, Times, cell, line, wrapped
 from handrail.tui.widgets import Bar, Listing
+from handrail.view.rows.home import nodes_with_interruption, with_interruption
 from handrail.view.rows.rows import Row
+from handrail.view.rows.run_tree import NODES
 from handrail.view.text.columns import columns
 
 if TYPE_CHECKING:
@@ -374,14 +376,20 @@ class Views(Frame):
 
     @property
     def head(self) -> Row:
-        return self.feed.head
+        return with_interruption(self.feed.head, self._entry)
+
+    @property
+    def _entry(self) -> Row | None:
+        """The row of home about the same run or session."""
+        return next((row for row in self.top.entries if row["id"] == self.topic), None)
 
     @property
     def topic_name(self) -> str:
         return str(self.head.get("name") or self.id_there)
 
     def section(self, name: str) -> list[Row]:
-        return self.feed.section(name)
+        rows = self.feed.section(name)
+        return nodes_with_interruption(rows, self._entry) if name == NODES else rows
 
     def pane(self, id_: str) -> Listing:
         return self.query_one(f"#{id_}", Listing)

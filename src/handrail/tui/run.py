@@ -77,9 +77,7 @@ class RunScreen(Views):
             self.query_one("#head", Bar).show((Piece(self.id_there, "bold"),))
             self.pane("tree").show(lines)
             return
-        known = next((row["status"] for row in self.top.entries if row["id"] == self.topic), None)
-        head_row = {**self.head, "status": known} if known in ("interrupted", "answered") else self.head
-        head = head_pieces(head_row, self.id_there, self.times, width, self.section("bars"))
+        head = head_pieces(self.head, self.id_there, self.times, width)
         self.query_one("#head", Bar).show(head)
         failed_count = sum(1 for row in self.section("checks") if row.get("held") is False)
         self.draw_tabs({ARTIFACTS: len(self.section("artifacts")), CHECKS: f"✗{failed_count}" if failed_count else ""})

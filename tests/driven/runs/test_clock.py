@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from driven.flows.everyflow import flow
+from handrail.base.dataclasses import replace
 from handrail.driven.runs.estimate import PastRun
 from handrail.driven.runs.run_events import (
     Answered,
     Asked,
     Event,
+    NodeStarted,
     Noticed,
     PhaseDone,
     PhaseStarted,
@@ -94,6 +96,21 @@ def test_what_is_recorded_while_nobody_drives_takes_no_time_anywhere(records: Re
     assert taken is not None
     assert (summary(again).seconds, taken.seconds, topic.clock.seconds) == (6.0, 5.0, 6.0)
     assert topic.tree.get("a")["took"] == 5.0
+
+
+def test_what_was_printed_after_the_last_record_of_a_killed_process_counts_everywhere() -> None:
+    begun: Records = [*WORK, (2.0, NodeStarted("a/x", "i", 1))]
+    assert summarize("r", '{"flow": "f"}', fold(begun), 1, None, heard=22.0).seconds == 22.0
+    stopped: Records = [*begun, (90.0, replace(STOPPED, heard=22.0))]
+    topic = RunTopic(flow(FLOW), lambda _: None, 1, {}, stopped)
+    head = topic.rows.get("head", "") or {}
+    assert (summary(stopped).seconds, head["seconds"], head["since"]) == (22.0, 22.0, None)
+    assert (head["ended"], topic.tree.get("a/x")["worked"]) == (22.0, 20.0)
+    resumed: Records = [*begun, (90.0, replace(RESUMED, heard=22.0)), (90.0, NodeStarted("a/x", "i", 2))]
+    topic = RunTopic(flow(FLOW), lambda _: None, 1, {}, resumed)
+    head = topic.rows.get("head", "") or {}
+    assert (head["seconds"], 91.0 - head["since"], topic.clock.at(91.0)) == (None, 23.0, 23.0)
+    assert [(row["from"], row["to"]) for row in topic.rows.section("bars")][:2] == [(2.0, 22.0), (22.0, 90.0)]
 
 
 def test_what_a_later_stop_ends_has_ended_with_the_last_record_of_its_driver() -> None:

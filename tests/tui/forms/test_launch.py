@@ -142,6 +142,8 @@ def test_without_colour_the_launch_has_the_same_words(monkeypatch: pytest.Monkey
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def script(app: Stage, pilot: Pilot[None]) -> None:
+        await ready(app, pilot)
+        await typed(pilot, "down")
         same_as("launch-resume-80x24", picture(app))
 
     played(LaunchScreen(actions_of(project), "release", OFFER, lambda: 1720.0), (80, 24), script)

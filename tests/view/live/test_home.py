@@ -155,6 +155,34 @@ def test_a_run_appears_while_it_happens_and_needs_a_person_after_a_kill(project:
     assert row["seconds"] > 0
 
 
+@pytest.mark.whole
+def test_what_a_run_prints_is_a_sign_of_life_and_counts_after_a_kill(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", FLOW)
+    app = app_in(project)
+    home = LiveHome(app)
+    id_ = project.json("run", "demo", "cart", "--detach")["run"]
+    key, begun = f"run:{id_}", project.folder / "begun"
+    row = until(home, lambda rows: key in rows and rows[key]["place"] == ["hold", "on"] and begun.exists())[key]
+    printed = Path(app.places.runs(app.project)) / id_ / "1" / "activity"
+    at = row["last"] + 90.0
+    printed.touch()
+
+    def is_heard(rows: dict[str, Any]) -> bool:
+        os.utime(printed, (at, at))  # each time: its driver writes what happened before
+        return bool(rows[key]["last"] > at - 1)
+
+    assert until(home, is_heard)[key]["group"] == "running"
+    os.kill(row["driver"], signal.SIGKILL)
+    project.write("go", "")
+    row = until(home, lambda rows: rows[key]["group"] == "needs")[key]
+    assert 90.0 <= row["seconds"] < 100.0
+    assert project.json("runs", id_)["seconds"] == pytest.approx(row["seconds"], abs=0.01)
+    project.json("stop", id_)
+    row = until(home, lambda rows: rows[key]["group"] == "recent")[key]
+    head = open_topic(app, key).topic.rows.section("head")[0]
+    assert 90.0 <= row["seconds"] == pytest.approx(head["seconds"], abs=0.01)
+
+
 def test_a_question_needs_a_person_until_it_is_answered(project: Project) -> None:
     project.write(".handrail/flows/ask.yaml", ASK)
     home = LiveHome(app_in(project))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.driven.runs.summary import Summary
-from handrail.view.rows.home import HomeTopic, SessionLine
+from handrail.view.rows.home import HomeTopic, SessionLine, nodes_with_interruption, with_interruption
 
 
 def run(id_: str, status: str, **fields: Any) -> Summary:
@@ -139,3 +139,14 @@ def test_only_what_changed_gets_a_new_number() -> None:
     topic.update([second], [], {})
     (message,) = topic.rows.messages("home", 2, 1.0)
     assert message["gone"] == {"entries": ["run:a"]}
+
+
+def test_a_run_that_nobody_drives_is_interrupted_on_its_own_screen_too() -> None:
+    entry = {"id": "run:r", "status": "interrupted", "seconds": 20.0}
+    head = {"status": "delayed", "seconds": None, "since": 5.0}
+    assert with_interruption(head, entry) == {"status": "interrupted", "seconds": 20.0, "since": None}
+    assert with_interruption(head, {**entry, "status": "delayed"}) == with_interruption(head, None) == head
+    nodes = [{"id": one, "status": one} for one in ("running", "delayed", "waiting", "done")]
+    found = [row["status"] for row in nodes_with_interruption(nodes, entry)]
+    assert found == ["interrupted", "interrupted", "waiting", "done"]
+    assert nodes_with_interruption(nodes, None) == nodes

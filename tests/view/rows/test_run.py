@@ -208,6 +208,20 @@ def test_after_a_kill_the_step_does_not_look_as_if_it_worked_all_the_time() -> N
     assert topic.rows.epoch == "1.1"
 
 
+def test_a_run_in_which_everything_waits_for_a_time_is_delayed() -> None:
+    begun: list[tuple[float, Event]] = [
+        (0, BEGIN),
+        (0, PhaseStarted("plan")),
+        (0, StepStarted("plan/read")),
+        (0, NodeStarted("plan/read", "i", 1)),
+    ]
+    topic = topic_after(*begun, (1, Delayed("plan/read", 60.0, "quota")))
+    assert head(topic)["status"] == "delayed"
+    assert head(topic_after(*begun))["status"] == "running"
+    topic = topic_after(*begun, (1, Delayed("plan/read", 60.0, "quota")), (61, NodeStarted("plan/read", "i", 2)))
+    assert head(topic)["status"] == "running"
+
+
 def test_rewound_phases_begin_again() -> None:
     topic = topic_after(
         (0, BEGIN),

@@ -276,8 +276,9 @@ class LoadedRun:
 
     @property
     def summary(self) -> Summary:
-        summary = summarize(self.id, self.about.to_text(), self.state, self.attempt, self.driver)
-        return summary._replace(is_answered=self.history.is_answered and summary.status == "waiting")
+        history = self.history
+        summary = summarize(self.id, self.about.to_text(), self.state, self.attempt, self.driver, history.heard)
+        return summary._replace(is_answered=history.is_answered and summary.status == "waiting")
 
     @property
     def failed_step(self) -> StepFailed | None:

@@ -81,12 +81,16 @@ class RunStarted(Event):
 
 
 class RunResumed(Event):
-    """`rewound` are the finished phases that run again."""
+    """`rewound` are the finished phases that run again.
+
+    `heard` is when a program of the run printed something last, if the process that drove it was killed.
+    """
 
     mode: Mode
     rewound: list[str]
     until: str | None
     by: str | None = None
+    heard: float | None = None
 
 
 class PhaseStarted(Event):
@@ -294,7 +298,7 @@ class RunEnded(Event):
 
     `code` is the reason as data: the error code of the step that failed, `stopped` (by `handrail stop`), `interrupted`,
     `stop-flow-if` or `until`; None if the flow reached its end. `reason` and `error` are texts for people. `driven` is
-    false if no process drove the run any more when its end was recorded.
+    false if no process drove the run any more when its end was recorded. `heard` is as in `RunResumed`.
     """
 
     status: RunStatus
@@ -304,6 +308,7 @@ class RunEnded(Event):
     code: str | None = None
     by: str | None = None
     driven: bool = True
+    heard: float | None = None
 
 
 BOUND_NAMES = ("usd", "minutes", "tokens")

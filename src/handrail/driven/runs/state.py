@@ -40,7 +40,8 @@ class RunClock:
     with what the earlier attempts of the run took.
 
     A process begins to drive a run with `RunStarted` or `RunResumed`, and ends with `RunParked` or `RunEnded`. If it
-    was killed, its time is known only up to its last record. Other records may be made while no process drives the run:
+    was killed, its time is known only up to its last record, or to what was printed after that.
+    Other records may be made while no process drives the run:
     every `Noticed`, a `RunEnded` that is not `driven`, and whatever is between an end and a resume. They take no time.
     A restart begins its journal with what it keeps of the attempt before, and then resumes: nothing was killed there.
 
@@ -62,9 +63,11 @@ class RunClock:
             earlier = event.get("earlier") or {}
             self.seconds += earlier.get("seconds", 0.0)
             self.has_gaps |= bool(earlier.get("isLeast")) or (self.is_going and event.get("mode") != "restart")
+            self._hear(event)
         elif not self.is_going or self.last is None or kind == "Noticed":
             return False
         elif not event.get("driven", True):
+            self._hear(event)
             self.is_going, self.has_gaps = False, True
             return False
         else:
@@ -72,6 +75,12 @@ class RunClock:
         self.last = at
         self.is_going = kind not in ("RunParked", "RunEnded")
         return True
+
+    def _hear(self, event: Mapping[str, Any]) -> None:
+        """Count the time until a killed process was heard of last."""
+        heard = event.get("heard")
+        if self.is_going and heard is not None:
+            self.seconds, self.last = self.at(heard), max(heard, self.last or heard)
 
     def at(self, now: float) -> float:
         """What the clock shows now, if the process that drove the run at the last record still drives it."""

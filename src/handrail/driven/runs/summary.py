@@ -279,7 +279,10 @@ def totals_of(runs: Iterable[Summary]) -> dict[str, Any]:
     return {"runs": count, "seconds": round(seconds, 3), **total.to_json()}
 
 
-def summarize(id_: str, about: str, state: RunState, attempt: int, driver: int | None) -> Summary:
+def summarize(
+    id_: str, about: str, state: RunState, attempt: int, driver: int | None, heard: float | None = None
+) -> Summary:
+    """`heard` is when an agent or a program of the run printed something last."""
     request = _parse_request(about)
     try:
         flow = str(request["flow"])
@@ -287,11 +290,13 @@ def summarize(id_: str, about: str, state: RunState, attempt: int, driver: int |
         raise StateError(f"the request of the run cannot be read: {error}") from error
     created, given = given_in(about, request)
     summary = Summary(id_, flow, "", driver, "", created, given=given, attempt=attempt)
-    return with_state(summary, state, request.get("shape"), None if driver is None else time.time())
+    return with_state(summary, state, request.get("shape"), heard, None if driver is None else time.time())
 
 
-def with_state(summary: Summary, state: RunState, shape: Any, now: float | None = None) -> Summary:
-    """The summary with what the state says. The time until `now` counts if the run is at work."""
+def with_state(
+    summary: Summary, state: RunState, shape: Any, heard: float | None = None, now: float | None = None
+) -> Summary:
+    """The summary with what the state says. If the run is at work, the time until `now` counts, or until `heard`."""
     status, clock = state.status, state.clock
     waits = [delay for path, delay in state.delays.items() if state.status_of(path) in (None, "pending", "running")]
     first = min(waits, key=lambda delay: delay.until) if waits and status == "running" else None
@@ -299,10 +304,11 @@ def with_state(summary: Summary, state: RunState, shape: Any, now: float | None 
     if first is not None:
         delay = f"`{first.path}` waits until {time.strftime('%H:%M:%S', time.localtime(first.until))}: {first.reason}"
     questions = state.questions.values() if status in ("waiting", "running") else ()
+    glance = Glance(state, shape if isinstance(shape, dict) else None).to_json()
     return summary._replace(
         status=status,
         why=state.error or state.reason or delay or _HEADING_MARK.sub("", state.summary or ""),
-        seconds=None if clock.last is None else clock.seconds if now is None else clock.at(now),
+        seconds=None if clock.last is None else clock.at(now or heard or clock.last),
         started=state.started,
         ended=state.ended,
         reason=state.reason or delay,
@@ -313,7 +319,7 @@ def with_state(summary: Summary, state: RunState, shape: Any, now: float | None 
         ]
         or None,
         is_least=clock.has_gaps or (clock.is_going and summary.driver is None),
-        glance=Glance(state, shape if isinstance(shape, dict) else None).to_json(),
+        glance={**glance, "last": max(clock.last, heard) if heard and clock.is_going and clock.last else clock.last},
     )
 
 

@@ -140,7 +140,8 @@ class History:
 
     `driver` is the id of the process that drives the run, 0 if the id is not known, None if there is no driver.
     `state` is the `driven.runs.state.RunState` after these records, if the engine has it. `is_answered`: an answer is
-    stored, and no process drives the run, so it is not recorded yet.
+    stored, and no process drives the run, so it is not recorded yet. `heard` is when an agent or a
+    program of the run printed something last; None if that is not known.
     """
 
     records: list[EventRecord]
@@ -149,6 +150,7 @@ class History:
     driver: int | None = None
     state: Any = None
     is_answered: bool = False
+    heard: float | None = None
 
 
 class Publishing(Protocol):

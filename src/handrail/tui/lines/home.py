@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from handrail.tui.lines.run import artifact_lines, reason_lines, tail_lines, work_seconds
+from handrail.tui.lines.run import artifact_lines, reason_lines, run_seconds, tail_lines
 from handrail.tui.lines.run_tree import FoldedTree, tree_lines
 from handrail.tui.lines.session import phase_lines
 from handrail.tui.lines.words import (
@@ -206,7 +206,7 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     first_step = tree.first_step()
     place = f" at {path_words(first_step)}" if first_step and status not in ("completed",) else ""
     yield line(None, "   ", sign(status), f" {word(status)}{place}")
-    took = f"{spell(work_seconds(head, sections('bars'), times.now))} at work"
+    took = spell(run_seconds(head, times.now))
     yield line(None, f"   {head.get('done') or 0}/{head.get('total') or 0} steps · {took} · {money(head.get('usage'))}")
     yield from reason_lines(head, width)
     folds = {

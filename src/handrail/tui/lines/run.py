@@ -41,15 +41,15 @@ TAIL_WORDS = {"answered": "answer", "approved": "yes", "rejected": "no"}
 TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
 
 
-def head_pieces(head: Row, id_: str, times: Times, width: int, bars: Iterable[Row] = ()) -> tuple[Piece, ...]:
-    """The first line of a run: name, about, id; status; figures. `bars` say how long it was at work."""
+def head_pieces(head: Row, id_: str, times: Times, width: int) -> tuple[Piece, ...]:
+    """The first line of a run: name, about, id; status; figures."""
     is_wide = width >= 100
     parts = [id_, *([f"attempt {head.get('attempt') or 1}", str(head.get("scope") or "")] if is_wide else [])]
     about = str(head.get("about") or "")
     title = f"{head.get('name') or id_}  " + " · ".join(part for part in (about, *parts) if part)
     status = str(head.get("status") or "pending")
     middle = f"{sign_of(status)} {word(status)}"
-    end = " · ".join(_figures(head, work_seconds(head, bars, times.now)))
+    end = " · ".join(_figures(head, run_seconds(head, times.now)))
     room = max(10, width - columns(middle) - columns(end) - 6)
     gap = " " * max(1, width - room - columns(middle) - columns(end) - 3)
     return (
@@ -60,21 +60,10 @@ def head_pieces(head: Row, id_: str, times: Times, width: int, bars: Iterable[Ro
     )
 
 
-def work_seconds(head: Row, bars: Iterable[Row], now: float) -> float | None:
-    """How long some step of a run worked, without waits; from start to end if that is not known."""
-    spans = sorted(
-        (float(bar["from"]), now if bar.get("to") is None else float(bar["to"]))
-        for bar in bars
-        if bar.get("kind") == "work" and bar.get("from") is not None
-    )
-    if not spans:
-        start, end_ = head.get("started"), head.get("ended")
-        return None if start is None else (now if end_ is None else end_) - start
-    total, covered = 0.0, spans[0][0]
-    for begin, end in spans:
-        total += max(0.0, end - max(begin, covered))
-        covered = max(covered, end)
-    return total
+def run_seconds(head: Row, now: float) -> float | None:
+    """How long Handrail drove a run, as home and `handrail runs` say it; None if that is not known."""
+    since: float | None = head.get("since")
+    return head.get("seconds") if since is None else max(0.0, now - since)
 
 
 def _figures(head: Row, seconds: float | None) -> Iterator[str]:

@@ -26,6 +26,8 @@ MOST_OF_GROUP, MOST = 100, 200
 """How many rows of a group, and how many in all, are sent. The head says how many more there are."""
 _QUESTION, _STOPPED, _FAILED = range(3)
 """The order of what needs a person: questions, what stopped on its own, failures that nobody has looked at."""
+_GOING = ("running", "delayed")
+_UNDRIVEN = (*(("interrupted", status) for status in _GOING), ("answered", "waiting"))
 Ranked = tuple[tuple[int, float, str], dict[str, Any]]
 """The place of a row in its group, and the row."""
 
@@ -153,6 +155,21 @@ def _run(run: Summary, opened_at: float | None) -> Ranked:
         "driver": run.driver,
         "seen": is_seen,
     }
+
+
+def with_interruption(head: dict[str, Any], entry: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The head of a run as its row on home says it, if no process drives the run: its journal does not know that."""
+    status = None if entry is None else entry.get("status")
+    if entry is None or (status, head.get("status")) not in _UNDRIVEN:
+        return head
+    return {**head, "status": status, "seconds": entry.get("seconds"), "since": None}
+
+
+def nodes_with_interruption(nodes: list[dict[str, Any]], entry: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The steps of a run: one that was at work when its process was killed does not look as if it worked."""
+    if entry is None or entry.get("status") != "interrupted":
+        return nodes
+    return [{**row, "status": "interrupted"} if row["status"] in _GOING else row for row in nodes]
 
 
 def _place(

@@ -325,7 +325,7 @@ class RunTopic:
         self._unreported = {}
         self.rows.epoch = self._epoch()
         if self.clock.last is not None:
-            self.bars.mark_away(self.clock.last, at)
+            self.bars.mark_away(max(self.clock.last, event.heard or 0.0), at)
         removed_phases = set(event.rewound)
         if removed_phases:
             self._forget([phase for phase in self.tree.steps_of_phase if phase.partition("/")[0] in removed_phases], at)
@@ -354,8 +354,12 @@ class RunTopic:
     def _head(self) -> None:
         state = self.state
         is_over, denied = state.status in ("completed", "stopped"), state.denied_tools()
+        clock, is_delayed = self.clock, state.status == "running" and self.tree.among("") == "delayed"
+        since = round(clock.last - clock.seconds, 3) if clock.is_going and clock.last is not None else None
         self.rows.put(HEAD, "", {
-            "status": state.status,
+            "status": "delayed" if is_delayed else state.status,
+            "seconds": None if since is not None or clock.last is None else round(clock.seconds, 3),
+            "since": since,
             "outcome": state.outcome if is_over or state.outcome == run_events.DENIED else None,
             "why": self._end_reason(),
             "done": len(self._finished_steps),

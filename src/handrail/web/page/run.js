@@ -41,9 +41,8 @@ class RunPage extends Component {
   model() {
     const { received } = this.props;
     const head = received.head;
-    const isInterrupted = head.status === "running" && this.isAlone();
-    const known = this.known();
-    const status = isInterrupted ? "interrupted" : known?.status === "answered" ? "answered" : known?.delay ? "delayed" : head.status;
+    const isInterrupted = ["running", "delayed"].includes(head.status) && this.isAlone();
+    const status = isInterrupted ? "interrupted" : this.known()?.status === "answered" ? "answered" : head.status;
     const mark = [received.epoch, received.seq, status, this.more.count].join(" ");
     if (this.made?.mark !== mark) {
       const outline = new Outline(this.with("nodes"), isInterrupted);
@@ -181,8 +180,14 @@ class RunPage extends Component {
 
   // Where time ends on this page: now, at the end of the run, or at the last thing that a killed run did.
   end({ head, spans, status }) {
-    if (status === "interrupted") return spans.last() ?? head.started;
+    if (status === "interrupted") return Math.max(spans.last() ?? head.started, this.props.received.tail.rows.at(-1)?.t ?? 0);
     return head.ended ?? this.props.now;
+  }
+
+  // How long Handrail drove this run: the same as on home.
+  took({ head, status }) {
+    if (status === "interrupted") return this.known()?.seconds ?? head.seconds;
+    return head.since == null ? head.seconds : Math.max(0, this.props.now - head.since);
   }
 
   render({ id, received, now }, { touched, problem, at }) {
@@ -194,7 +199,6 @@ class RunPage extends Component {
     const step = inQuery("step");
     const isCovered = Boolean(step) && isNarrow();
     const View = VIEWS[view] ?? VIEWS.progress;
-    const worked = spans.worked({ id: "" }, end);
     const lastEvent = Math.max(spans.last() ?? 0, received.tail?.rows.at(-1)?.t ?? 0);
     const need = needs.find((one) => !one.answered);
     const sent = need ? null : needs.find((one) => one.sent);
@@ -203,7 +207,7 @@ class RunPage extends Component {
     return html`
       <div class=${`run ${step ? "has-drawer" : ""}`} onKeyDown=${(event) => step && this.key(event)}>
         <div class="above" inert=${isCovered}>
-          <${RunHead} id=${id} head=${head} status=${status} worked=${worked} quiet=${lastEvent ? now - lastEvent : 0} delay=${(this.known()?.delay?.until ?? now) - now} artifacts=${artifacts} place=${place} />
+          <${RunHead} id=${id} head=${head} status=${status} took=${this.took(made)} quiet=${lastEvent ? now - lastEvent : 0} delay=${(this.known()?.delay?.until ?? now) - now} artifacts=${artifacts} place=${place} />
           ${need ? html`<p class="asks"><span class="word waiting" aria-hidden="true">?</span> <bdi>${need.title}</bdi> <a class="button" aria-keyshortcuts="a" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
           ${sent ? html`<p class="asks sent" role="status"><span class="word done" aria-hidden="true">✓</span> <bdi>${sent.title}</bdi> was ${sent.answered.verdict}: the run goes on.</p>` : null}
           ${problem ? html`<p role="alert" class="error"><bdi>${problem.message}</bdi></p>` : null}

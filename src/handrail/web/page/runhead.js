@@ -64,7 +64,7 @@ const actionsOf = (head, status) => {
   return ["running", "waiting", "delayed"].includes(head.status) ? ["stop"] : head.modes ?? [];
 };
 
-export const RunHead = ({ id, head, status, worked, quiet, delay, artifacts, place }) => html`
+export const RunHead = ({ id, head, status, took, quiet, delay, artifacts, place }) => html`
   <header class="title">
     <p class="crumbs"><a href="/" aria-keyshortcuts="b">‹ home</a></p>
     <div class="titlebar">
@@ -74,7 +74,7 @@ export const RunHead = ({ id, head, status, worked, quiet, delay, artifacts, pla
     <p class="facts">
       <span><span class=${`sign ${status}`} aria-hidden="true">${SIGNS[status] ?? "·"}</span> <strong class=${`word ${status}`}>${WORDS[status] ?? status}</strong></span>
       <span>${head.done ?? "–"}/${head.total == null ? "– steps" : plural(head.total, "step")}</span>
-      <span title="time at work">${worked == null ? "–" : duration(worked)}</span>
+      <span title="how long Handrail drove it">${duration(took)}</span>
       <span title="cost">${cost(head.usage)}${limitOf(head)}</span>
       ${delay > 0 ? html`<span class="word delayed">continues in ${duration(delay)}</span>` : null}
       ${quiet > QUIET && status === "running" ? html`<span class="word waiting">quiet ${duration(quiet)}</span>` : null}

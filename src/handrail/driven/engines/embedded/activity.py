@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from handrail.base import files, jsonlite
+from handrail.driven.engines.embedded.run_folders import ACTIVITY
 from handrail.driven.runs import run_events
 from handrail.driven.runs.summary import answer_words
 from handrail.extensions.contracts import AgentSaid, GuideNews, NodeError
@@ -84,7 +85,6 @@ class AgentEvents:
                 yield run_events.Guided(path, **{**vars(news), "text": shown(secrets.mask(news.text), LONG)})
 
 
-ACTIVITY_FILE = "activity"
 LONGEST_LINE = 4 * 1024
 MOST_BYTES = 8 * 1024 * 1024
 LAST = 64 * 1024
@@ -101,7 +101,7 @@ class Activity:
     """The writer. The caller holds the run's lock."""
 
     def __init__(self, folder: str, clock: Callable[[], float], secrets: Secrets) -> None:
-        self.path = os.path.join(folder, ACTIVITY_FILE)
+        self.path = os.path.join(folder, ACTIVITY)
         self.clock = clock
         self.secrets = secrets
         self.number = 0
@@ -120,6 +120,13 @@ class Activity:
         if self._timer is None:
             with contextlib.suppress(RuntimeError):  # without an event loop it is written by `close`
                 self._timer = asyncio.get_running_loop().call_later(SOON, self.flush)
+
+    def touch(self) -> None:
+        """Something was printed that is no line yet: the time of the file says so."""
+        self._open()
+        if self._handle is not None and not self._waiting:
+            with contextlib.suppress(OSError):
+                os.utime(self._handle)
 
     def skip(self, count: int) -> None:
         """Count lines that are not written."""
@@ -225,6 +232,8 @@ class ProgramOutput:
         self.activity.skip(len(whole) - AT_ONCE)
         for line in whole[-AT_ONCE:]:
             self._add(line)
+        if not whole:
+            self.activity.touch()
 
     def end(self) -> None:
         if self._rest:

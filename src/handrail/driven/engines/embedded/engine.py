@@ -24,6 +24,7 @@ from handrail.driven.engines.embedded import activity, process_locks, run_list
 from handrail.driven.engines.embedded.durable_run import DurableRun
 from handrail.driven.engines.embedded.inbox import Inbox, Letter
 from handrail.driven.engines.embedded.run_folders import (
+    ACTIVITY,
     JOURNAL,
     WAY_OUT,
     JournalFollower,
@@ -32,6 +33,7 @@ from handrail.driven.engines.embedded.run_folders import (
     attempt_folders,
     has_answer,
     has_program,
+    heard_at,
     holder,
     lacks_request,
     next_attempt,
@@ -140,9 +142,14 @@ class Embedded:
         self._about = attempt, about
         records, end = read_all(os.path.join(attempt, JOURNAL), may_be_damaged=may_be_damaged)
         offset, driver = offset_at(attempt, end), self.driver(run)
-        is_answered = driver is None and has_answer(attempt)
-        number = number_of(attempt)
-        return about, History(records=records, offset=offset, attempt=number, driver=driver, is_answered=is_answered)
+        return about, History(
+            records=records,
+            offset=offset,
+            attempt=number_of(attempt),
+            driver=driver,
+            is_answered=driver is None and has_answer(attempt),
+            heard=heard_at(attempt),
+        )
 
     def events(self, run: str, offset: int) -> tuple[list[EventRecord], int]:
         attempt = self.attempt(run)
@@ -168,15 +175,13 @@ class Embedded:
 
     def stamp(self, run: str) -> object:
         attempt = self.attempt(run)
-        return attempt, *(
-            files.size_and_time(os.path.join(attempt, name)) for name in (JOURNAL, activity.ACTIVITY_FILE)
-        )
+        return attempt, *(files.size_and_time(os.path.join(attempt, name)) for name in (JOURNAL, ACTIVITY))
 
     def has_program(self, run: str) -> bool:
         return has_program(self.attempt(run))
 
     def activity(self, run: str, since: Any, most: int | None = None) -> tuple[list[dict[str, Any]], Any]:
-        return activity.read_activity(os.path.join(self.attempt(run), activity.ACTIVITY_FILE), since, most)
+        return activity.read_activity(os.path.join(self.attempt(run), ACTIVITY), since, most)
 
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")
@@ -219,7 +224,7 @@ class Embedded:
             if life.needs_preparation and not any(step.starts for step in ledger.state.steps.values()):
                 life.prepare()
             for event in events:
-                ledger.record(event, durable=_is_rewind(event))
+                ledger.record(_with_heard(event, ledger), durable=_is_rewind(event))
             litter = Litter(ledger.attempt)
             litter.remove()
             outside = replace(outside, context=replace(outside.context, litter=litter.add))
@@ -300,7 +305,7 @@ class Embedded:
             await process_locks.Programs(ledger.attempt).end(run)
             Litter(ledger.attempt).remove()
             if ledger.state.status != "cancelled":
-                ledger.record(replace(stop_event(by), driven=False))
+                ledger.record(_with_heard(replace(stop_event(by), driven=False), ledger))
             Inbox(ledger.attempt, self.secrets).stop.take()
         return ledger.history
 
@@ -368,6 +373,13 @@ def _moved(event: Event, payloads: Payloads) -> Event:
 def _state(attempt: str) -> RunState:
     records, _ = read_all(os.path.join(attempt, JOURNAL))
     return fold(records)
+
+
+def _with_heard(event: Event, ledger: Ledger) -> Event:
+    """The event that follows a kill, with the time when a program of the run printed something last."""
+    if ledger.state.clock.is_going and isinstance(event, run_events.RunResumed | run_events.RunEnded):
+        return replace(event, heard=heard_at(ledger.attempt))
+    return event
 
 
 def _is_rewind(event: Event) -> bool:

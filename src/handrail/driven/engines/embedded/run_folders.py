@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ABOUT = "about"
 JOURNAL = "journal"
+ACTIVITY = "activity"
+"""The file with what agents and programs print."""
 CREATED = "created"
 SUMMARY = "summary"
 WAY_OUT = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
@@ -276,6 +278,11 @@ def has_answer(attempt: str) -> bool:
         return any(not name.endswith((".letter", ".new")) for name in os.listdir(os.path.join(attempt, INBOX)))
     except OSError:
         return False
+
+
+def heard_at(attempt: str) -> float | None:
+    """When an agent or a program of an attempt printed something last; None if nothing was printed."""
+    return files.size_and_time(os.path.join(attempt, ACTIVITY))[1] / 1e9 or None
 
 
 LOCK = "lock"

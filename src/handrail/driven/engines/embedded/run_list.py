@@ -30,6 +30,7 @@ from handrail.driven.engines.embedded.run_folders import (
     has_answer,
     has_events,
     has_program,
+    heard_at,
     holder,
     number_of,
     read_about,
@@ -51,6 +52,8 @@ PATIENCE = 5.0
 """Grace period in seconds before a new run without a driver counts as interrupted."""
 PROBE_AGAIN = 1.0
 """In seconds: how often the lock of a driven run is probed, to notice that its process was killed."""
+COARSE = 10.0
+"""In seconds: how far apart two signs of life are. A run that prints all the time is not a new row all the time."""
 LOOK_AT_ALL = 10.0
 """In seconds: how often all runs are looked at, even if no driver came or went."""
 _NOW = ("id", "driver", "goes_on", "is_answered")
@@ -83,7 +86,8 @@ def _read(folder: str, id_: str) -> Summary:
     about = read_about(attempt)
     state, scan = RunState(), read_journal(attempt)
     _take(state, scan.records, attempt)
-    summary = summarize(id_, about, state, number_of(attempt), driver)._replace(created=created_at(folder))
+    summary = summarize(id_, about, state, number_of(attempt), driver, heard_at(attempt))
+    summary = summary._replace(created=created_at(folder))
     if driver is None and mark_of(attempt) == mark:
         _write(folder, summary, mark, scan.end)
     return _now(summary, attempt, driver)
@@ -309,7 +313,9 @@ class _FollowedRun:
                 return None
         except StateError:
             return None
-        self.summary = with_state(self.summary._replace(driver=driver, goes_on=goes_on), self.state, self.shape)
+        heard, old_last = heard_at(self.attempt), (self.summary.glance or {}).get("last") or 0.0
+        heard = max(old_last, heard if heard is not None and heard - old_last > COARSE else 0.0)
+        self.summary = with_state(self.summary._replace(driver=driver, goes_on=goes_on), self.state, self.shape, heard)
         return self.summary
 
     def _read(self) -> bool:
