@@ -265,3 +265,13 @@ def test_no_process_of_ours_runs_without_a_workflow(pi: Pi) -> None:
     pi.run("look")
     assert seen.read_text() == ""
     assert json.loads((pi.stubs()[0]).read_text())["command"][-1] == "pi"
+
+
+def test_the_action_of_a_step_is_shown_and_a_refused_command_is_an_error(pi: Pi) -> None:
+    pi.model.script(pi.step("next", "looked around"), *[pi.step("next")] * 2, Turn("All done."))
+    with pi.screen() as screen:
+        screen.say("/workflow nothing tea")
+        screen.wait("Error: there is no workflow `nothing`")
+        screen.say("/workflow w tea")
+        screen.wait("workflow_step next looked around")
+        screen.wait("W is done.")

@@ -89,6 +89,7 @@ class Guided {
 			parameters: this.config.tool.inputSchema,
 			executionMode: "sequential",
 			execute: (id, params, signal, onUpdate, ctx) => this.step(id, params, signal, onUpdate, ctx),
+			renderCall: (args, theme) => this.screen.renderCall(STEP, args, theme),
 			renderResult: (result, options, theme) => this.screen.renderStep(result, options, theme),
 		});
 		pi.registerCommand("workflow", {

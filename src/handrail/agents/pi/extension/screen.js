@@ -25,6 +25,12 @@ export class Screen {
 		this.pi.registerMessageRenderer("workflow:reminder", shown("⏳ ", "dim", false));
 	}
 
+	// A call of `workflow_step`: its action, and what was done.
+	renderCall(name, args, theme) {
+		const words = [name, args?.action, args?.summary ?? args?.reason].filter(Boolean);
+		return new Text(firstLine(words.join(" ")), (line) => theme.fg("toolTitle", line));
+	}
+
 	// The result of `workflow_step`: the end of a workflow is shown whole, everything else by its first line.
 	renderStep(result, options, theme) {
 		const text = result.content.map((part) => part.text ?? "").join("\n");
@@ -64,15 +70,15 @@ export class Screen {
 		if (text) this.use((ctx) => (ctx.hasUI ? ctx.ui.notify(text, "warning") : process.stderr.write(`${text}\n`)));
 	}
 
-	tell(text, ctx) {
-		if (text && ctx.hasUI) ctx.ui.notify(text, "info");
+	tell(text, ctx, level = "info") {
+		if (text && ctx.hasUI) ctx.ui.notify(text, level);
 		else if (text) process.stderr.write(`${text}\n`);
 	}
 
 	// A command that was not carried out. Without a screen, the exit code says so, too.
 	refuse(text, ctx) {
 		if (!ctx.hasUI) process.exitCode = 1;
-		this.tell(text, ctx);
+		this.tell(text, ctx, "error");
 	}
 
 	// A message in the conversation. It is for the person only: `withoutNotices` keeps it from the model.
