@@ -12,6 +12,7 @@ import pytest
 from handrail.app import App
 from handrail.base.errors import NotFound, RefusedError
 from handrail.extensions.callers import OPEN
+from handrail.guided.sessions.machine import Cancel
 from handrail.view.actions import Actions, LateAnswer, WrongFields
 from handrail.view.live.session import LiveSession, text_of_phase
 from support import Project
@@ -170,13 +171,13 @@ def test_an_answer_in_a_surface_lets_a_session_go_on(active: Project) -> None:
 def test_a_cancel_that_an_agent_asks_for_is_confirmed_or_refused_in_a_surface(active: Project) -> None:
     actions = Actions(app_of(active), "web")
     active_sessions = app_of(active).sessions
-    active_sessions.ask_to_cancel("S", "it is too hard")
+    active_sessions.ask_person("S", Cancel(False, "it is too hard", by_agent=True))
     asked = need(active)
     assert asked["title"] == "The agent asks to cancel the workflow: it is too hard"
     assert (head(active)["status"], head(active)["cancelPending"]) == ("active", True)
     actions.answer_session("S", asked["id"], asked["digest"], {"cancel": False, "note": "try"})
     assert head(active)["status"] == "active"
-    active_sessions.ask_to_cancel("S")
+    active_sessions.ask_person("S", Cancel(by_agent=True))
     asked = need(active)
     actions.answer_session("S", asked["id"], asked["digest"], {"cancel": True, "note": ""})
     assert (head(active)["status"], head(active)["endedBy"]) == ("cancelled", "person")

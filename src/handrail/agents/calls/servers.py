@@ -240,16 +240,16 @@ class McpServer:
     def ask_person(self, sessions: Sessions, session: str, action: str, arguments: Mapping[str, Any]) -> SessionReport:
         """`blocked` or `cancel`: a person is asked, and told that they are."""
         from handrail.guided.sessions.exit_checks import check_context
+        from handrail.guided.sessions.machine import Block, Cancel
 
         mask = check_context(sessions.project, self.env, self.registry, "").mask
-        reason, question = (mask(str(arguments.get(name) or "").strip()) for name in ("reason", "question"))
-        reason = reason or mask(str(arguments.get("summary") or "").strip())
-        if action == "cancel":
-            report = sessions.ask_to_cancel(session, reason)
-        elif reason or question:
-            report = sessions.block(session, reason or question, question)
-        else:
+        given = (mask(str(arguments.get(name) or "").strip()) for name in ("reason", "summary", "question"))
+        reason, summary, question = given
+        reason = reason or summary or question
+        if action == "blocked" and not reason:
             raise RefusedError('"blocked" needs a `reason`: what keeps you from going on')
+        command = Cancel(False, reason, by_agent=True) if action == "cancel" else Block(reason, question)
+        report = sessions.ask_person(session, command)
         if report.event is not None and report.state.question:
             import_lazily("handrail.project.notifications").tell_of_session(sessions.project, self.env, report)
         return report

@@ -18,6 +18,7 @@ from handrail.cli.results import list_sessions, print_session
 from handrail.cli.terminal import WaitingLine, run_interruptibly
 from handrail.extensions.registry import OWN_TOOLS, Registry, built_in_hosts
 from handrail.guided.sessions.exit_checks import programs_of_checks
+from handrail.guided.sessions.machine import Block, Cancel
 from handrail.guided.workflows.plan import ExitCheck
 from handrail.guided.workflows.tool_names import unknown_tool
 from handrail.source.suggestions import did_you_mean
@@ -124,7 +125,7 @@ def blocked(app: App, shell: Shell, reason: str, session: str | None, question: 
     if not reason.strip():
         raise UsageError("the reason is blank")
     mask = app.secrets.mask
-    report = app.sessions.block(session, mask(reason.strip()), mask(question.strip()))
+    report = app.sessions.ask_person(session, Block(mask(reason.strip()), mask(question.strip())))
     if report.event is not None and app.is_leashed:
         from handrail.project.notifications import tell_of_session
 
@@ -160,7 +161,8 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
         if not yes:
             raise SystemExit(1)
     by_agent = not yes and app.caller.sign is not None
-    report = app.sessions.ask_to_cancel(session) if by_agent else app.cancel(session, confirmed=yes)
+    asked = Cancel(by_agent=True)
+    report = app.sessions.ask_person(session, asked) if by_agent else app.cancel(session, confirmed=yes)
     print_session(shell, report, session)
     if report.state.cancel_asked or report.state.asks_to_cancel:
         raise SystemExit(4)

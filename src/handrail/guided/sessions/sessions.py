@@ -306,11 +306,8 @@ class Sessions:
         command = GoTo(to, reason, self._guidance(plan, to, state.task))
         return report_after(session, session.do(command, lambda now: self._unmet(session, now, to)))
 
-    def block(self, id_: str | None, reason: str, question: str = "") -> SessionReport:
-        """The agent cannot go on: wait for a person."""
-        return self._ask_person(id_, machine.Block(reason, question))
-
-    def _ask_person(self, id_: str | None, command: machine.Block | Cancel) -> SessionReport:
+    def ask_person(self, id_: str | None, command: machine.Block | Cancel) -> SessionReport:
+        """An agent cannot go on, or wants to cancel: a person is asked, as far as the policy says so."""
         session = self.choose(id_)
         return report_after(session, session.do(command))._replace(run=session.about().run)
 
@@ -350,10 +347,6 @@ class Sessions:
             return None
         why, what = unmet
         return Refusal("not-enforced", f"{why[:1].upper()}{why[1:]}. Tell the person: {what}.")
-
-    def ask_to_cancel(self, id_: str | None, reason: str = "") -> SessionReport:
-        """An agent wants to cancel the workflow. Its policy decides whether it may, and whether a person is asked."""
-        return self._ask_person(id_, Cancel(False, reason, by_agent=True))
 
     def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "", link: str | None = None) -> SessionReport:
         """Cancel the workflow. If a person confirms it, the agent is free in every case, also if files are damaged.

@@ -249,24 +249,25 @@ def question_form(state: State) -> dict[str, Any] | None:
     if not state.question:
         return None
     if state.asks_to_cancel:
-        title = f"The agent asks to cancel the workflow: {state.reason or 'it gave no reason'}"
         yes = {"id": "cancel", "type": "boolean", "label": "Cancel the workflow", "default": False}
         note = {"id": "note", "type": "text", "label": "A note for the agent, if it has to go on", "default": ""}
-        return {"formId": f"cancel-{state.exchanges}", "title": title, "fields": [yes, note]}
+        return {"formId": f"cancel-{state.exchanges}", "title": asked_text(state), "fields": [yes, note]}
     answer = {"id": "answer", "type": "text", "label": "Answer", "multiline": True, "required": True}
     about = {"title": state.question, "description": f"The agent cannot go on: {state.reason}"}
     return {"formId": f"blocked-{state.exchanges}", **about, "fields": [answer]}
 
 
+def asked_text(state: State) -> str:
+    """What a person is asked; empty if nothing."""
+    if state.asks_to_cancel:
+        return f"The agent asks to cancel the workflow: {state.reason or 'it gave no reason'}"
+    return f"The agent cannot go on: {state.reason}. It asks: {state.question}" if state.question else ""
+
+
 def waiting_text(state: State) -> str:
     """What the person is told when the agent stops because it asked them something; else empty."""
-    if not state.question:
-        return ""
-    if state.asks_to_cancel:
-        asked = f"The agent asks to cancel the workflow: {state.reason or 'it gave no reason'}."
-        return f"{asked} Yes: `handrail cancel --yes`. No: `handrail unblock --note TEXT`, or write to the agent."
-    how = "Answer it here, or with `handrail unblock --note TEXT`."
-    return f"The agent cannot go on: {state.reason}. It asks: {state.question} {how}"
+    how = "Yes: `handrail cancel --yes`. No: " if state.asks_to_cancel else "To answer: "
+    return f"{asked_text(state)} {how}write to the agent, or `handrail unblock --note TEXT`." if state.question else ""
 
 
 def blocked_text(state: State) -> str:

@@ -65,13 +65,11 @@ def _end_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
 
 def _question_lines(state: State, session: str | None) -> Iterator[str]:
     """What a person is asked, and what to type."""
-    if state.asks_to_cancel:
-        yield f"? The agent asks to cancel the workflow: {one_line(state.reason) or 'it gave no reason'}"
-        yield f"To cancel it: {_command('cancel', session, '--yes')}. To keep it: {_command('unblock', session)}"
-    else:
-        yield f"? The agent cannot go on: {one_line(state.reason)}"
-        answer = _command("unblock", session, "--note", "your answer")
-        yield f"  It asks: {one_line(state.question)} To answer: {answer}"
+    yield f"? {one_line(words.asked_text(state))}"
+    yes = (
+        f"To cancel it: {_command('cancel', session, '--yes')}. To keep it: " if state.asks_to_cancel else "To answer: "
+    )
+    yield f"{yes}{_command('unblock', session, '--note', 'your answer')}"
 
 
 def _event_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
