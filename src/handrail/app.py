@@ -108,6 +108,7 @@ class App:
         An agent can open such a terminal, for example a window of tmux. To cancel is asked in the conversation instead.
         """
         from handrail.extensions.callers import OPEN
+        from handrail.guided.sessions.machine import Cancel
 
         if self.caller.by != "person" or self.caller.has_shell or os.path.exists(os.path.join(self.places.state, OPEN)):
             return
@@ -115,7 +116,8 @@ class App:
         with contextlib.suppress(HandrailError):
             agent = sessions.choose(session).about().agent
             if agent is not None and command == "cancel":
-                sessions.ask_to_cancel(session, "`handrail cancel` was run in a terminal without a shell")
+                reason = "`handrail cancel` was run in a terminal without a shell"
+                sessions.ask_person(session, Cancel(False, reason, by_agent=True))
         if agent is not None:
             message = f"`handrail {command}` was run in a terminal without a shell, so it may not be from a person"
             also = f", or answer in the conversation of `{agent}`" if command == "cancel" else ""
