@@ -101,7 +101,7 @@ def test_a_restart_keeps_what_earlier_attempts_used_and_bounds_count_it(paid: Pr
     )
     ended = paid.json("restart", id_, "--max-usd", "9")
     assert (ended["attempt"], ended["usage"]) == (3, {"inputTokens": 800, "outputTokens": 160, "usd": 3.2})
-    assert "started; the attempts before took" in paid.run("log", id_).out
+    assert "started by a script; the attempts before took" in paid.run("log", id_).out
     assert "and used 400 tokens in, 80 out, $1.60" in paid.run("log", id_).out
 
 

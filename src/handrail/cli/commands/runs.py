@@ -165,7 +165,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     request = _request(app, task, options)
     if request.params.get(ACCEPT_PLAYBOOK):
         app.refuse_agents(f"run {OPTION_OF[ACCEPT_PLAYBOOK]}")
-    for warning in (*app.warnings(flow, options["agent"]), *unused_inputs(app.flows, flow, request)):
+    for warning in _warnings(app, flow, request, options["agent"]):
         shell.talk(f"warning: {warning}")
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
@@ -184,9 +184,9 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     route = partial(agent_of, new_run.routing)
     for warning in missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
         shell.talk(f"warning: {warning}")
-    estimated = estimate_lines(likely, request.bounds) if likely is not None else ()
-    for line in (*_unfinished_run(app, new_run), *estimated, f"run {new_run.id}"):
+    for line in estimate_lines(likely, request.bounds) if likely is not None else ():
         shell.talk(line)
+    shell.talk(f"run {new_run.id}")
     if issue_key(options["scope"]) is not None:
         shell.talk(f"scope {new_run.about.request.scope}")
     if options["is_detached"]:
@@ -195,10 +195,11 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     return drive(app, shell, new_run, "run", drive_settings)
 
 
-def _unfinished_run(app: App, new: LoadedRun) -> Iterator[str]:
-    """Names the run of the same flow before this one if it is not finished, and the command that goes on with it."""
-    runs = (one for one in reversed(app.runs.engine.summaries()) if one.flow == new.about.flow and one.id != new.id)
-    last = next(runs, None)
+def _warnings(app: App, flow: FoundFlow, request: RunRequest, agent: str | None) -> Iterator[str]:
+    """Also names the newest run of the flow if it is not finished, and the command that goes on with it."""
+    yield from app.warnings(flow, agent)
+    yield from unused_inputs(app.flows, flow, request)
+    last = next((one for one in reversed(app.runs.engine.summaries()) if one.flow == flow.id), None)
     if (
         last is None
         or last.status in ("completed", "stopped", "damaged")
