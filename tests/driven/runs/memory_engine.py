@@ -319,7 +319,8 @@ class MemoryRun:
         given = json.dumps(question)
         if (path, given) in self.state.answers:
             return self._answer(path, given)
-        if path not in self.state.questions:
+        asked = self.state.questions.get(path)
+        if asked is None or (asked.input != given and asked.id not in self.kept.answers):
             self.record(run_events.Asked(path, given, question, next_question_id(self.state, self.kept.attempt)))
         id_ = self.state.questions[path].id
         values, by, at = self.kept.answers.pop(id_, (None, self.outside.by, self.clock()))

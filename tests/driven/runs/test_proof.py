@@ -137,6 +137,19 @@ def test_resume_asks_before_it_runs_a_finished_command_again(steps: Steps) -> No
     assert (steps.answer(run, "again")["status"], steps.logged) == ("completed", ["x", "x"])
 
 
+LOOKS = "echo look >> looks; echo this is look $(wc -l < looks); test -e made"
+"""A proof that fails with another reason each time."""
+
+
+def test_a_question_about_a_proof_has_the_reason_of_now_and_its_answer_counts(steps: Steps) -> None:
+    steps.flow(command(SECOND, f"expect: [{{run: {json.dumps(LOOKS)}}}]"))
+    run = steps.run(code=1)["run"]
+    for look in (2, 3):
+        (question,) = steps.run("resume", run, code=4)["questions"]
+        assert f"this is look {look}" in question["form"]["title"] + question["form"]["description"]
+    assert (steps.answer(run, "again")["status"], steps.logged) == ("completed", ["x", "x"])
+
+
 def test_the_question_is_dropped_if_the_proof_holds_meanwhile(steps: Steps) -> None:
     steps.flow(command("echo x >> log", "makes: [made]"))
     run = steps.run(code=1)["run"]

@@ -359,8 +359,7 @@ class Interpreter:
             return
         if step.policy == "never":
             raise refuse_rerun(path, error)
-        tried = self.durable.tried(path)  # the question must not change when the proof is looked at again
-        question = refuted_form(path, tried.total, tried.failure[1] if tried.failure else error.message)
+        question = refuted_form(path, self.durable.tried(path).total, error.message)
         if (await self.durable.ask(path, question)).get(RERUN) != "again":
             raise error
 

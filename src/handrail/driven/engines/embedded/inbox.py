@@ -22,7 +22,7 @@ from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import question_for_people
 from handrail.driven.runs.run_rules import due_at, next_question_id
-from handrail.driven.runs.state import Question
+from handrail.driven.runs.state import RERUN, Question
 from handrail.extensions.contracts import DefaultAnswer, FormAnswer, Outside, Waiting
 from handrail.settings.folders import file_name
 from handrail.settings.secrets import Secrets
@@ -188,6 +188,7 @@ class RunQuestions:
         if fallback:
             question = self._with_default(path, question, fallback)
         question = question_for_people(question, ledger.secrets)
+        question = self._with_known_reason(path, question)
         digest = digest_of_text(as_json(question))
         if (known := state.answers.get((path, digest))) is not None:
             return _form_answer(ledger.secrets.from_storage(known["values"]), known["at"], known.get("by"))
@@ -216,6 +217,16 @@ class RunQuestions:
             ledger.note(run_events.Noticed(path, text))
         self.inbox.clear(asked.id)
         return _form_answer(letter.values, letter.at, letter.by)
+
+    def _with_known_reason(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        """A question whether a step may run again has the reason of now, unless a person has answered it already."""
+        state = self.ledger.state
+        known_questions = (state.questions.get(path), state.answered.get(path, (None, {}))[0])
+        for known in filter(None, known_questions if question.get("formId") == RERUN else ()):
+            is_answered = (path, known.input) in state.answers or self.inbox.holds(known.id)
+            if is_answered and known.question == {**question, "title": known.question.get("title")}:
+                return known.question
+        return question
 
     def _with_default(self, path: str, question: dict[str, Any], fallback: Mapping[str, Any]) -> dict[str, Any]:
         """The question with the answer that is taken at its deadline. Its description tells both."""
