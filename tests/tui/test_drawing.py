@@ -52,6 +52,11 @@ def test_each_line_of_the_tail_names_its_step_if_there_are_several() -> None:
     assert told == ["out     fix_1 › a: line 0", "out     fix_2 › a: line 1", "out     b: line 2"]
 
 
+def test_a_blank_line_of_output_is_blank() -> None:
+    rows = [{"n": 1, "t": 0.0, "node": "fix/edit", "kind": "out", "text": ""}]
+    assert [one.text.split()[1:] for one in tail_lines(rows, TIMES, 60)] == [["out"]]
+
+
 def test_names_of_checks_are_not_cut_while_there_is_room() -> None:
     rows = [
         {"id": "c", "node": "greet/write", "name": "file: HELLO.md", "kind": "file", "held": True, "detail": "6 bytes"}

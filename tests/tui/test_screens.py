@@ -10,7 +10,8 @@ from textual.pilot import Pilot
 
 from handrail.tui.app import HandrailApp
 from handrail.tui.context import TerminalLook
-from tui.scene import Scene, picture, played, pressed, same_as, styles
+from handrail.tui.forms.launch import LaunchScreen
+from tui.scene import Scene, picture, played, pressed, same_as, styles, written
 
 SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
 NINE = "?", "*", "~", "+", "x", "#", ".", "o", "!"
@@ -129,3 +130,32 @@ def test_the_look_follows_the_environment() -> None:
     assert not TerminalLook.of({"TERM": "xterm-256color", "LANG": "C"}).has_signs
     assert not TerminalLook.of({"TERM": "linux", "LANG": "C.UTF-8"}).has_signs
     assert not TerminalLook.of({"TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"}).has_colour
+
+
+def _unseen(app: HandrailApp) -> set[str]:
+    """What is written in a colour that is not seen on black or on white."""
+    strips = app.screen._compositor.render_strips(app.size)
+    styled = [(segment.text.strip(), segment.style) for strip in strips for segment in written(app, strip)]
+    on_own = ("default", None)
+    return {
+        text
+        for text, style in styled
+        if text and style and style.color and style.color.number in (0, 7, 8, 15)  # black, white, and both brighter
+        if (style.bgcolor.name if style.bgcolor else None) in on_own
+    }
+
+
+def test_every_frame_divider_and_disabled_button_is_seen_on_black_and_on_white(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        for keys in (("enter",), ("escape", "down", "enter"), ("escape", "c")):
+            assert _unseen(top) == set()
+            await pressed(top, pilot, *keys)
+        top.push_screen(LaunchScreen(top.actions, "no-such-flow"))
+        for _ in range(200):
+            await pilot.pause(0.01)
+            if "It cannot be launched." in picture(top):
+                break
+        assert "[ Launch ^S ]" in picture(top)
+        assert _unseen(top) == set()
+
+    played(tmp_path, script, (160, 50))

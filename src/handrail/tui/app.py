@@ -60,6 +60,10 @@ class HandrailApp(App[None], inherit_bindings=False):
         self._needs: set[NeedKey] | None = None
         self._title = ""
 
+    def get_css_variables(self) -> dict[str, str]:
+        """Frames and dividers have the colour of text: black, the theme's own, is not seen on black."""
+        return {**super().get_css_variables(), "border-blurred": "ansi_default"}
+
     def get_line_filters(self) -> Sequence[LineFilter]:
         return [*super().get_line_filters(), *self.look.filters]
 

@@ -345,7 +345,7 @@ class Press(Button):
         background: transparent; color: $foreground; text-style: none; text-align: left; content-align: left middle;
     }
     Press:focus { text-style: bold reverse; }
-    Press:disabled { text-style: dim; }
+    Press:ansi.-style-default:disabled { text-style: dim; border: none !important; }
     """
 
     def __init__(self, id: str, text: str, work: Callable[[], None], *, disabled: bool = False) -> None:  # noqa: A002 - of Textual

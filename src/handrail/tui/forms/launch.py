@@ -63,7 +63,7 @@ class Routes(Vertical):
     Routes.-edits #edited, Routes.-edits #edited > Horizontal { display: block; }
     Routes.-edits #edited > Horizontal { layout: horizontal; }
     Routes.-edits #groups { display: none; }
-    Routes #edited .group { width: 13; }
+    Routes #edited .group { width: auto; min-width: 13; padding-right: 1; }
     Routes #saved { width: 1fr; display: none; }
     Routes.-names #saved { display: block; }
     """
@@ -148,9 +148,10 @@ class Routes(Vertical):
 
     def _words(self) -> Content:
         rows = [(str(row["group"]), row.get("steps") or ()) for row in self.groups]
+        width = max((len(clean_line(group)) for group, _ in rows), default=0)
         lines = (
             Content.assemble(
-                f"   {clean_line(group):<10}{clean_line(self._route(group) or NONE):<17} ",
+                f"   {clean_line(group):<{width}}  {clean_line(self._route(group) or NONE):<17} ",
                 safe_line(_steps(steps), "dim"),
             )
             for group, steps in rows
@@ -257,9 +258,9 @@ class LaunchFields(Vertical):
     def _run_facts(self) -> Iterator[str]:
         """The params, routes and limits of an existing run. They cannot be changed."""
         for name, value in (self.about.get("params") or {}).items():
-            yield f" {name!s:<{LABEL - 1}}{shown(value)}"
+            yield f" {name!s:<{LABEL - 2}} {shown(value)}"
         for row in self.about.get("routes") or ():
-            yield f" {row.get('group')!s:<{LABEL - 1}}{row.get('route') or UNKNOWN}"
+            yield f" {row.get('group')!s:<{LABEL - 2}} {row.get('route') or UNKNOWN}"
         bounds = [f"{_LIMITS.get(name, name)} {limit:g}" for name, limit in (self.about.get("limits") or {}).items()]
         yield f" {'Limits':<{LABEL - 1}}{', '.join(bounds) or 'none'}"
 

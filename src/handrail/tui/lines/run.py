@@ -38,6 +38,8 @@ MOST_WHY = 3
 ELSEWHERE = "What steps wrote in the project: `git status` shows it."
 TAIL_WORDS = {"answered": "answer", "approved": "yes", "rejected": "no"}
 """Words of the tail that are too long for its column."""
+PRINTED = ("out", "text")
+"""The kinds of printed lines. A blank one stays blank; a line of another kind without a text names its step."""
 TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
 
 
@@ -106,7 +108,7 @@ def tail_lines(
         kind = str(row.get("kind") or "")
         head = f" {times.time_of_day(row.get('t') or 0.0)} {cell(TAIL_WORDS.get(kind, kind), 7)} "
         room = max(8, width - columns(head))
-        content = str(row.get("text") or path_words(row.get("node")))
+        content = str(row.get("text") or ("" if kind in PRINTED else path_words(row.get("node"))))
         if row.get("text") and row.get("node") in names:
             content = f"{names[row['node']]}: {content}"
         texts = wrapped(content, room) if wraps else [content.replace("\n", " ")]
