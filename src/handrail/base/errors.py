@@ -16,6 +16,10 @@ EXIT_CODES: dict[int, str] = {
 }
 
 
+READ_ONLY = 30
+"""The number of the error that a file system is read-only (`errno.EROFS`)."""
+
+
 class HandrailError(Exception):
     """An error that the user can fix. `message` is one sentence; `hint` says what to do or run next."""
 
@@ -26,6 +30,17 @@ class HandrailError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+def system_error(error: OSError) -> HandrailError:
+    """An error of the operating system in plain words: which file or program, and what is wrong with it."""
+    name = str(error.filename or "")
+    if isinstance(error, FileNotFoundError) and name and not {"/", "."} & set(name):
+        hint = "install it, then run the command again"
+        return HandrailError(f"the program `{name}` is not installed or not on the PATH", hint)
+    words = f"`{name}` cannot be used: {error.strerror}" if name else error.strerror or str(error)
+    is_locked = isinstance(error, PermissionError) or error.errno == READ_ONLY
+    return HandrailError(words, "work where you may write, or change who may write there" if is_locked else None)
 
 
 class UsageError(HandrailError):

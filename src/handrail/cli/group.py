@@ -147,9 +147,13 @@ def run(argv: list[str]) -> None:
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
         hint = None if context is None else f"`{context.command_path} --help` shows the usage"
-        if isinstance(error, click.NoSuchOption) and error.option_name in table.FORMER_OPTIONS:
-            hint = table.FORMER_OPTIONS[error.option_name]
-            raise UsageError(f"there is no option `{error.option_name}`", hint) from error
-        raise UsageError(error.format_message().rstrip("."), hint) from error
+        message = error.format_message().rstrip(".")
+        if isinstance(error, click.NoSuchOption):
+            options = [] if context is None else [name for one in context.command.params for name in one.opts]
+            message = f"there is no option `{error.option_name}`"
+            hint = table.FORMER_OPTIONS.get(error.option_name) or did_you_mean(error.option_name, options) or hint
+        elif isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "run_id":
+            hint = "name one, or write `last`; `handrail runs` lists them"
+        raise UsageError(message, hint) from error
     except click.Abort as error:
         raise KeyboardInterrupt from error

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-from handrail.base.errors import HandrailError
+from handrail.base.errors import HandrailError, system_error
 from handrail.cli import invocation
 from handrail.cli.output import as_json, discard, echo, print_error
 
@@ -49,8 +49,7 @@ def _exit_code(argv: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        reason = f"`{error.filename}`: {error.strerror}" if error.filename else str(error)
-        print_error(HandrailError(f"the operating system reported an error: {reason}"), to_json=to_json)
+        print_error(system_error(error), to_json=to_json)
         return 1
     except Exception as error:  # noqa: BLE001 - the outermost edge: a bug becomes a report, not a traceback
         if to_json:

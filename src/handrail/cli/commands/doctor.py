@@ -55,7 +55,12 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     """
     agents = app.registry.installable()
     if agent is not None and agent not in agents:
-        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, agents) or f"known: {', '.join(agents)}")
+        checks = {**dict.fromkeys((*examination.CATEGORIES, *examination.EXAMS)), "executors": "agents"}
+        hint = (
+            did_you_mean(agent, agents) or f"agents: {', '.join(agents)}; other checks: `handrail doctor --only NAME`"
+        )
+        hint = f"`handrail doctor --only {checks[agent] or agent}` looks only at this" if agent in checks else hint
+        raise UsageError(f"there is no agent `{agent}`", hint)
     only, skip = (tuple(map(str, options[name])) for name in ("only", "skip"))
     examination.refuse_unknown((*only, *skip), agents)
     if options["is_probe"]:
@@ -85,9 +90,9 @@ def _results(shell: Shell, subject: Subject, checkups: list[Checkup], *, is_fine
         return shell.data({**data, **({"probe": probe} if probe else {})})
     _say(shell, checkups)
     errors, warnings, fine = (sum(one.status == status for one in checkups) for status in ("error", "warning", "ok"))
-    line = (
-        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}; {fine} of {counted(len(checkups), 'check')} fine"
-    )
+    line = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}, {counted(fine, 'check')} fine"
+    absent = len(checkups) - errors - warnings - fine
+    line += f"; {absent} about things that are not set up here" if absent else ""
     strict = ". Warnings do not change the exit code; with `--strict` they do" if warnings and is_fine else ""
     shell.say(line + strict)
     return _say_rows(shell, probe) if probe else None

@@ -184,7 +184,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     route = partial(agent_of, new_run.routing)
     for warning in missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
         shell.talk(f"warning: {warning}")
-    for line in estimate_lines(likely, request.bounds) if likely is not None else ():
+    for line in estimate_lines(likely, request.bounds) if likely is not None and likely.has_past else ():
         shell.talk(line)
     shell.talk(f"run {new_run.id}")
     if issue_key(options["scope"]) is not None:

@@ -11,7 +11,7 @@ import click
 
 from handrail.agents.calls.verdicts import protected_path
 from handrail.app import App
-from handrail.base.errors import UsageError
+from handrail.base.errors import NotFound, UsageError
 from handrail.cli.options import command, complete_workflow, need_trust, session_option, trust_option
 from handrail.cli.output import Shell
 from handrail.cli.results import list_sessions, print_session
@@ -39,8 +39,12 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
     handrail start plan-build-review add a login page
     """
     words = " ".join(task).strip()
-    if not words:
+    try:
         app.catalog.find(workflow)  # a name that does not exist is the first thing to know
+    except NotFound as error:
+        hint = f"it is a flow: `handrail run {workflow}`" if app.definitions.is_flow(workflow) else error.hint
+        raise NotFound(error.message, hint) from error
+    if not words:
         message = "the task is blank" if task else "the task is missing"
         raise UsageError(message, f"say what is to be done: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():

@@ -156,6 +156,9 @@ def _scope(slot: PlaceReferences, ref: Ref, parts: list[str]) -> WrongReference:
     hint = f"begin with one of {', '.join(SCOPES)}; write literal text as `const: TEXT`"
     if not parts:
         return WrongReference("ref-scope", "the reference is empty", hint)
+    if ref.path.startswith("{"):
+        message = f"`${{{ref.path}}}` has two braces, as in other tools"
+        return WrongReference("ref-scope", message, f"write `${{{ref.path.strip('{} ')}}}`")
     message = f"`{ref.path}` does not begin with a known scope"
     if (variable := _SHELL_VARIABLE.match(ref.path)) is not None:
         hint = (

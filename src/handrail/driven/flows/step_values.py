@@ -176,7 +176,9 @@ def _check_schema(flow: LoadState, node: TreeNode, name: str, *, is_versioned: b
         flow.problem(node, "schema-unknown", f"there is no schema `{name}`", hint)
     elif known:
         bare = name.removesuffix(".json")
-        near = f"did you mean `{bare}`?" if bare in known else flow.suggestions.near(name, known)
+        alike = [id_ for id_ in known if id_ == bare or id_.startswith(f"{bare}/")]
+        own = [id_ for id_ in known if "/" not in id_]  # a longer name of ours is hardly meant by a file of the project
+        near = f"did you mean `{alike[0]}`?" if alike else flow.suggestions.near(name, own)
         rename_hint = "" if bare == name else f", and name it `{bare}`"
         hint = near or f"write it as `.handrail/schemas/{bare}.json`{rename_hint}"
         flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint)

@@ -229,6 +229,10 @@ class Estimate:
     rows: tuple[EstimateRow, ...]
     others: int
 
+    @property
+    def has_past(self) -> bool:
+        return bool(self.whole.past or self.others or any(row.likely.past for row in self.rows))
+
     def to_json(self) -> dict[str, Any]:
         rows = [row.to_json() for row in self.rows]
         return {"name": self.flow, "runs": len(self.whole.past), "others": self.others, **self.whole.to_json(),

@@ -30,7 +30,7 @@ from handrail.driven.runs import run_events
 from handrail.driven.runs.interpreter import FlowFailed, Interpreter
 from handrail.driven.runs.request import LoadedRun, StoredRequest
 from handrail.driven.runs.run_events import BOUND_OPTIONS, Bounded, Cause, Event, FactFound, Mode, TimeSpent
-from handrail.driven.runs.run_rules import paths_of, phases_to_rewind, refuse_unless_waiting
+from handrail.driven.runs.run_rules import available_modes, paths_of, phases_to_rewind, refuse_unless_waiting
 from handrail.driven.runs.state import LEFT_OUT, OWN, WAIT, RunState, fold, is_partial
 from handrail.driven.worktrees.create import Tell, make_ready
 from handrail.driven.worktrees.git import Git
@@ -333,7 +333,7 @@ def resume_event(run: str, state: RunState, plan: FlowPlan, mode: Mode) -> run_e
         return run_events.RunResumed(mode, phases_to_rewind(run, state, plan), None)
     rest = is_partial(state, paths_of(plan))
     if state.status in ("completed", "stopped") and not rest:
-        how = f"`handrail continue {run}` continues it, " if plan.again else ""
+        how = f"`handrail continue {run}` continues it, " if "continue" in available_modes(state, plan) else ""
         raise RefusedError(f"run `{run}` is already {state.status}", f"{how}`handrail restart {run}` starts it again")
     return run_events.RunResumed(mode, [], None if rest else state.until)
 

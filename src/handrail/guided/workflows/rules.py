@@ -43,9 +43,13 @@ def misspelt_placeholders(template: str) -> list[tuple[str, str]]:
     return wrong
 
 
+_MEANT = {"task": "description", "taskname": "description", "phase": "phaseName", "workflow": "workflowName"}
+"""Names that people write for a placeholder, where the most similar one is another."""
+
+
 @functools.lru_cache(maxsize=1024)
 def _similar(name: str) -> str | None:
-    return next(iter(nearest(name, PLACEHOLDERS)), None)
+    return _MEANT.get(name) or next(iter(nearest(name, PLACEHOLDERS)), None)
 
 
 def resolve(workflows: Sequence[FoundWorkflow]) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from handrail.base import jsonlite
 from handrail.base.dataclasses import replace
-from handrail.base.errors import HandrailError, StateError
+from handrail.base.errors import HandrailError, StateError, system_error
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.engines.embedded import process_locks
 from handrail.driven.engines.embedded.activity import Activity, AgentEvents, ProgramOutput
@@ -342,7 +342,7 @@ def _as_node_errors(node: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise NodeError("failed", str(error)) from error
+        raise NodeError("failed", system_error(error).message) from error
     except StateError:
         raise
     except HandrailError as error:
