@@ -89,6 +89,13 @@ def test_a_step_that_is_done_has_no_output_of_a_failure_and_its_log_has_all(proj
     assert (step["output"], project.run("log", "--output", "x").out) == (None, "fine\n")
 
 
+def test_all_that_a_step_printed_has_whole_lines(project: Project) -> None:
+    write_flow(project, command("print('x' * 9000); raise SystemExit(1)"))
+    project.run("run", "demo")
+    assert project.run("log", "--output", "x").out == "x" * 9000 + "\n"
+    assert max(map(len, project.run("log").out.splitlines())) < 2100
+
+
 def test_a_step_that_runs_a_flow_has_the_output_of_the_step_that_failed_in_it(failed: Project) -> None:
     write_flow(failed, "node: flow-run, params: {fileName: demo}", "outer")
     (step,) = failed.json("run", "outer", code=1)["phases"][0]["steps"]

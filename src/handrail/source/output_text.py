@@ -30,22 +30,22 @@ _TAGS = range(0xE0000, 0xE1000)
 _JOINER = 0x200D
 
 
-def clean(text: str) -> str:
+def clean(text: str, most: int = MAX_LINE_LENGTH) -> str:
     """The text with its line breaks, without anything that controls a screen or hides something."""
     text = text.replace("\r\n", "\n")
     if "\x1b" in text or any("\x80" <= char <= "\x9f" for char in text):
         text = _WHOLE.sub("", text)
-    return "\n".join(clean_line(line) for line in text.split("\n"))
+    return "\n".join(clean_line(line, most) for line in text.split("\n"))
 
 
-def clean_line(line: str) -> str:
-    """One line without line breaks: its last overwriting, control characters as pictures, cut at `MAX_LINE_LENGTH`."""
+def clean_line(line: str, most: int = MAX_LINE_LENGTH) -> str:
+    """One line without line breaks: its last overwriting, control characters as pictures, at most so many."""
     line = line.rstrip("\r")
     if "\r" in line:
         line = line.rpartition("\r")[2]
-    left_out = len(line) - MAX_LINE_LENGTH
+    left_out = len(line) - most
     if left_out > 0:
-        line = line[:MAX_LINE_LENGTH]
+        line = line[:most]
     if not (line.isascii() and line.isprintable()):
         line = "".join(_visible_char(line, at) for at in range(len(line)))
     return f"{line} … ({left_out} more characters)" if left_out > 0 else line

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -243,7 +244,7 @@ def printed_by(runs: Runs, id_: str, path: str) -> str:
         texts = [one["text"] for one in lines if one["kind"] in PRINTED and f"{one['node']}/".startswith(f"{path}/")]
     if not texts:
         texts = [run.state.steps[path].output]  # of its check
-    return clean("\n".join(text.rstrip("\n") for text in texts if text is not None))
+    return clean("\n".join(text.rstrip("\n") for text in texts if text is not None), sys.maxsize)
 
 
 def _known_path(run: LoadedRun, name: str) -> str:
