@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
+from handrail import __version__
 from handrail.agents.scripted.player import ACTIONS
 from handrail.doctor.probe import ORDER
 from handrail.driven.expressions.parser import CONDITIONS, VALUES
@@ -34,6 +36,14 @@ def test_generated_pages_are_up_to_date() -> None:
     pages = runpy.run_path(str(ROOT / "scripts" / "generate_docs.py"))["pages"]()
     for path, text in pages.items():
         assert path.read_text(encoding="utf-8") == text, "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_heading_of_a_page_names_no_version_that_does_not_exist_yet(page: Path) -> None:
+    heading = page.read_text(encoding="utf-8").partition("\n")[0]
+    assert [
+        found for found in re.findall(r"\((\d+\.\d+\.\d+)\)", heading) if Version(found) > Version(__version__)
+    ] == []
 
 
 LOOKED_FOR = {

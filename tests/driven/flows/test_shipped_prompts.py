@@ -38,6 +38,27 @@ def test_a_prompt_has_its_schemas_and_names_a_file_for_each(library: PromptLibra
     assert "$ref" not in text
 
 
+OWN = ("playbook-draft", "playbook-practice-candidates", "playbook-questions", "task-context-from-manual")
+"""Prompts that read only what the project and the person who runs them wrote."""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN])
+def test_a_prompt_that_hands_out_texts_of_others_says_that_they_are_no_orders(
+    library: PromptLibrary, name: str
+) -> None:
+    assert re.search(r"\b(no|never an) (orders?|instructions?)\b", library[name].text)
+
+
+def test_the_prompts_without_guidance_are_those_that_the_docs_name(library: PromptLibrary) -> None:
+    text = (Path(__file__).parents[3] / "docs/design/differences.md").read_text()
+    about = text[text.index("Whoever plans") : text.index("get none.")]
+    named = set(re.findall(r"`([\w-]+)`", about))
+    changing = {name for name in NAMES if re.search(r"(plan|fix|implement|analyze|review)", name)}
+    foreign = {"gitlab-review", "gitlab-diff-review", "review-change", "review-summary"}  # of changes of others
+    without = {name for name in changing - foreign if "project_guidance_file" not in library[name].text}
+    assert named == without
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_placeholder_is_a_path_or_a_branch(library: PromptLibrary, name: str) -> None:
     names = {found for found, _ in placeholders(library[name].text)} | {*optional_names(library[name].text)}
