@@ -45,6 +45,12 @@ _SECRET_VALUE = re.compile(
 """A URL with a password, and the values that providers make recognisable."""
 
 
+def literal_secret(text: str) -> int | None:
+    """Where a text has a value that looks like a secret; None if it has none. An expression is not one."""
+    found = (match for match in _SECRET_VALUE.finditer(text) if "${" not in match[0])
+    return next((match.start() for match in found), None)
+
+
 class SecretRules(Record):
     """What the settings say: patterns of names that also hold secrets, and of names that never do. `excepted` wins."""
 

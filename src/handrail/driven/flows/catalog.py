@@ -25,6 +25,7 @@ from handrail.driven.flows.references import NestedReference, nested_references,
 from handrail.driven.flows.results import computes_nested_flow
 from handrail.driven.flows.shipped_flows import SHIPPED_PREFIX, SHIPPED_SOURCE, ShippedFlows
 from handrail.settings.folders import name_prefix
+from handrail.settings.secrets import literal_secret
 from handrail.source.definition_files import MAX_BYTES, Root, Source, UnopenedFile, decode
 from handrail.source.diagnostics import (
     Diagnostic,
@@ -274,6 +275,11 @@ def _read_file(
         return
     plan, job = read_flow(text, id_, known)
     problems.extend(job.problems)
+    if (at := literal_secret(text.text)) is not None:
+        line, column = text.text.count("\n", 0, at) + 1, at - text.text.rfind("\n", 0, at)
+        message = "this looks like a secret; it is stored with each run, and everyone who has the file can read it"
+        hint = "put it into a variable and write `${context.env.NAME}`"
+        problems.append(Diagnostic("secret-literal", "warning", file, line, column, message, hint))
     nested, inside = tuple(job.nested), tuple(nested_references(job))
     yield FoundFlow(
         source=source, id=id_, file=file, plan=plan, text=text.text, nested=nested, inside=inside, also=tuple(job.also)
