@@ -12,7 +12,7 @@ import os
 from handrail import SETTINGS_FILE, TOOLS
 from handrail.base.errors import UsageError
 from handrail.cli.output import Shell, echo, has_terminal, terminal_columns
-from handrail.cli.results import list_runs, list_sessions, print_session
+from handrail.cli.results import list_runs, list_sessions, print_session, tell_moved
 from handrail.settings.folders import UserFolders, find_root, owning_project
 from handrail.settings.trust import TRUST_VARIABLE
 from handrail.view.text.session import verdict_json
@@ -140,8 +140,11 @@ def _gate(shell: Shell, options: Options, arguments: list[str]) -> None:
 def _runs(shell: Shell, options: Options, _: list[str]) -> None:
     from handrail.driven.engines.embedded.run_list import summaries
 
-    folder = UserFolders(os.environ).runs(project_folder(options.get("--project"))[0])
-    list_runs(shell, summaries(folder))
+    project = project_folder(options.get("--project"))[0]
+    folder = UserFolders(os.environ).runs(project)
+    list_runs(shell, runs := summaries(folder))
+    if not runs:
+        tell_moved(shell, folder, project)
 
 
 FAST_COMMANDS: dict[str, tuple[Callable[[Shell, Options, list[str]], None], int, dict[str, bool]]] = {

@@ -9,7 +9,7 @@ from handrail.cli.output import BOLD, DIM, date_and_time, painted, painted_statu
 from handrail.driven.runs.summary import reason_words, totals_of
 from handrail.guided.sessions.store import LEFT
 from handrail.settings.folders import shown_path
-from handrail.source.plain_text import counted, one_line, plain
+from handrail.source.plain_text import command_line, counted, one_line, plain
 from handrail.view.text.columns import clipped, duration, sign_of, table
 from handrail.view.text.session import session_json, session_text
 
@@ -80,6 +80,14 @@ def _session_row(report: SessionReport, run_status: str | None) -> tuple[str, ..
             f"{sign_of(LEFT)} {LEFT} (run {report.run} {run_status})" if run_status else f"{status} (run {report.run})"
         )
     return report.session, start_text, status, place, clipped(one_line(state.task), WIDEST_CELL)
+
+
+def tell_moved(shell: Shell, folder: str, project: str) -> None:
+    """Of a project without runs, say that it was moved, if it was. `folder` is that of its runs."""
+    from handrail.driven.engines.embedded.run_folders import former_project  # `status` and `sessions` do not need it
+
+    if (former := former_project(folder, project)) is not None:
+        shell.talk(f"it was `{former}` before; `{command_line('handrail', 'adopt', former)}` brings its runs here")
 
 
 def list_runs(shell: Shell, runs: list[Summary], *, is_part: bool = False, has_costs: bool = False) -> None:

@@ -56,6 +56,7 @@ SECTIONS: dict[str, dict[str, Row]] = {
         "worktrees": ("runs:worktrees", "List the worktrees of runs; merge, keep or remove one."),
         "stop": ("runs:stop", "Stop a run and every process that it started."),
         "prune": ("history:prune", "Remove old runs and ended sessions of this project."),
+        "adopt": ("history:adopt", "Take over the runs and artifacts of a project that was moved or renamed."),
         "import": ("setup:import_", "Take over what AgentWeaver left in a project."),
     },
     "Terminal and browser": {

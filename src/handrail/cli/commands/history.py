@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,8 +14,10 @@ import click
 
 from handrail.app import App
 from handrail.base.dataclasses import replace
-from handrail.base.errors import UsageError
+from handrail.base.errors import NotFound, RefusedError, UsageError
+from handrail.base.files import make_private
 from handrail.base.journal import JournalDamaged
+from handrail.base.locks import is_locked
 from handrail.cli.options import command, complete_flow, complete_run
 from handrail.cli.output import (
     BOLD,
@@ -31,6 +35,7 @@ from handrail.cli.output import (
 from handrail.cli.results import list_runs
 from handrail.cli.run_driver import print_run
 from handrail.cli.terminal import WaitingLine
+from handrail.driven.engines.embedded.run_folders import PROJECT
 from handrail.driven.runs import run_events
 from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.run_events import Event, masked_json, masked_records
@@ -39,6 +44,7 @@ from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.guided.sessions.guide import whole_story
 from handrail.guided.sessions.store import SessionReport
 from handrail.project.prune import MONTH, STATUSES, PruneRule
+from handrail.settings.folders import file_name
 from handrail.settings.secrets import masked
 from handrail.source.plain_text import one_line, plain
 from handrail.source.values import DURATION_EXAMPLE, parse_duration
@@ -247,6 +253,48 @@ def _print(lines: Iterable[str]) -> bool:
 
 def _data(moment: float, event: Event, attempt: int) -> dict[str, object]:
     return {"time": moment, "runAttempt": attempt, **masked_json(event)}
+
+
+@click.command()
+@click.argument("path")
+@command
+def adopt(app: App, shell: Shell, path: str) -> None:
+    """Take over the runs and artifacts of a project that was moved or renamed.
+
+    PATH is where the project was before. Its sessions, its trust and its worktrees stay behind.
+    """
+    app.refuse_agents("adopt")
+    former = os.path.abspath(path)
+    if os.path.exists(former):
+        raise RefusedError(f"`{former}` still exists, so its runs stay there", "adopt only what was moved or renamed")
+    left = [name for kind in ("runs", "artifacts") for name in _taken(app, kind, former)]
+    if shell.as_json:
+        return shell.data({"from": former, "runs": len(app.runs.engine.ids()), "left": left})
+    for name in left:
+        shell.say(f"not moved, because it exists here already: {plain(name)}")
+    return shell.say(f"took over what Handrail kept for `{former}`")
+
+
+def _taken(app: App, kind: str, former: str) -> list[str]:
+    """Move what a project had of a kind into the current one. Returns what stays, because it exists here, too."""
+    source, target = (os.path.join(app.places.state, kind, file_name(path)) for path in (former, app.project))
+    if not os.path.isdir(source):
+        if kind == "runs":
+            raise NotFound(f"Handrail has no runs of `{former}`", "write the path that the project had")
+        return []
+    make_private(target)
+    names = [name for name in os.listdir(source) if not name.startswith(".")]
+    if driven := [name for name in names if is_locked(os.path.join(source, name, "lock"))]:
+        raise RefusedError(f"`{driven[0]}` is in use", f"wait until it ends, or run `handrail stop {driven[0]}`")
+    for name in names:
+        if not os.path.lexists(os.path.join(target, name)):
+            os.rename(os.path.join(source, name), os.path.join(target, name))
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(source, PROJECT))
+    left = os.listdir(source)
+    if not left:
+        os.rmdir(source)
+    return left
 
 
 @click.command()

@@ -36,6 +36,7 @@ from handrail.driven.engines.embedded.run_folders import (
     heard_at,
     holder,
     lacks_request,
+    mark_project,
     next_attempt,
     number_of,
     offset_at,
@@ -129,6 +130,7 @@ class Embedded:
 
     def begin(self, run: str, about: str) -> History:
         refuse_shared(self.site.state, self.folder)
+        mark_project(self.folder, self.site.project)
         attempt = os.path.join(self._home(run), "1")
         write_created(attempt, self.site.clock())
         write_journal(attempt)

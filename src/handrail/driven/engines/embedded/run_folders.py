@@ -57,6 +57,28 @@ def make_inside(attempt: str, name: str) -> str:
     return path
 
 
+PROJECT = ".project"
+
+
+def mark_project(folder: str, project: str) -> None:
+    """Note which project a folder of runs belongs to, so that it is found after the project was moved."""
+    path, place = os.path.join(folder, PROJECT), files.identity(project)
+    if place is not None and not os.path.exists(path):
+        make_private(folder)
+        files.replace(path, jsonlite.encode_line({"project": project, "place": list(place)}), durable=False)
+
+
+def former_project(folder: str, project: str) -> str | None:
+    """The former path of a project that has no runs, if it was moved or renamed. `folder` is that of its runs."""
+    place, above = files.identity(project), os.path.dirname(folder)
+    for name in os.listdir(above) if place is not None and os.path.isdir(above) else ():
+        with contextlib.suppress(OSError):
+            mark = jsonlite.decode_line(files.read_regular(os.path.join(above, name, PROJECT)).rstrip()) or {}
+            if mark.get("place") == list(place or ()) and not os.path.exists(former := str(mark.get("project"))):
+                return former
+    return None
+
+
 def attempt_folders(folder: str) -> list[str]:
     """The folders of all attempts of a run, the current one last."""
     try:
