@@ -16,18 +16,7 @@ import click
 
 from handrail.base.errors import UsageError
 from handrail.cli.output import Shell, wants_colour
-from handrail.driven.forms.form import (
-    Form,
-    FormField,
-    Option,
-    When,
-    WrongAnswers,
-    accept,
-    choices,
-    initial,
-    is_shown,
-    problems,
-)
+from handrail.driven.forms.form import Form, FormField, Option, When, accept, choices, initial, is_shown, problems
 from handrail.source.plain_text import plain, plain_lines, some
 from handrail.source.suggestions import did_you_mean
 from handrail.source.values import as_text
@@ -241,13 +230,9 @@ def typed_answers(form: Form, words: Sequence[str]) -> dict[str, Any]:
             values[name] = _value_of_text(fields[name], choices(fields[name], values), text)
         except Unclear as error:
             wrong[name] = f"`{word}`: {error}"
-    try:
-        answers = accept(form, values)
-    except WrongAnswers as error:
-        wrong = {**{problem.field: problem.text for problem in error.problems}, **wrong}
-    if wrong:
+    if wrong := {problem.field: problem.text for problem in problems(form, values)} | wrong:
         raise UsageError("; ".join(wrong.values()), "`handrail answer RUN --show` prints the questions")
-    return answers
+    return accept(form, values)
 
 
 def print_form(shell: Shell, form: Form, *, is_asked_for: bool) -> None:

@@ -95,13 +95,13 @@ def _folder_of(file: str) -> str:
     return folder + slash if name == "workflow.yaml" else file + "/"
 
 
-def blame(file: str, pool: Collection[Diagnostic]) -> str:
-    """Which files have errors, so that a definition cannot be used: `x.yaml` has 2 errors."""
-    errors = errors_behind(file, pool)
+def blame(file: str, pool: Collection[Diagnostic]) -> tuple[str, tuple[Diagnostic, ...]]:
+    """Which files have errors, so that a definition cannot be used: `x.yaml` has 2 errors. And these errors."""
+    errors = tuple(errors_behind(file, pool))
     files = list(dict.fromkeys(f"`{problem.file}`" for problem in errors))
     if len(files) == 1:
-        return f"{files[0]} has {counted(len(errors), 'error')}"
-    return f"{some(files, 3)} have errors" if files else f"`{file}` has errors"
+        return f"{files[0]} has {counted(len(errors), 'error')}", errors
+    return f"{some(files, 3)} have errors" if files else f"`{file}` has errors", errors
 
 
 def _columns(text: str) -> int:

@@ -27,15 +27,7 @@ from handrail.driven.flows.shipped_flows import SHIPPED_PREFIX, SHIPPED_SOURCE, 
 from handrail.settings.folders import name_prefix
 from handrail.settings.secrets import literal_secret
 from handrail.source.definition_files import MAX_BYTES, Root, Source, UnopenedFile, decode
-from handrail.source.diagnostics import (
-    Diagnostic,
-    Severity,
-    blame,
-    errors_behind,
-    file_problem,
-    is_usable,
-    sorted_problems,
-)
+from handrail.source.diagnostics import Diagnostic, Severity, blame, file_problem, is_usable, sorted_problems
 from handrail.source.plain_text import command_line, some
 from handrail.source.suggestions import nearest
 
@@ -178,9 +170,8 @@ class FlowCatalog:
         file = next((other.file for other in self.found if name in other.ids), None)
         if file is not None:
             hint = f"run `{command_line('handrail', 'validate', file)}`"
-            pool = (*self.problems, *self.workflow_problems())
-            message = f"flow `{name}` cannot be used: {blame(file, pool)}"
-            raise DefinitionError(message, hint, tuple(errors_behind(file, pool)))
+            why, errors = blame(file, (*self.problems, *self.workflow_problems()))
+            raise DefinitionError(f"flow `{name}` cannot be used: {why}", hint, errors)
         close = nearest(name, self.flows, most=3)
         hint = f"did you mean {', '.join(f'`{n}`' for n in close)}?" if close else "`handrail list` shows all flows"
         raise NotFound(f"there is no flow `{name}`", hint)

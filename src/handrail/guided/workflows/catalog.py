@@ -31,7 +31,7 @@ from handrail.guided.workflows.spec import (
     count_stops,
 )
 from handrail.settings.folders import name_prefix
-from handrail.source.diagnostics import Diagnostic, blame, errors_behind, file_problem, sorted_problems
+from handrail.source.diagnostics import Diagnostic, blame, file_problem, sorted_problems
 from handrail.source.plain_text import command_line
 from handrail.source.suggestions import nearest
 
@@ -195,9 +195,9 @@ class Catalog(Record):
             return self.workflows[name]
         for entry in self.found:
             if entry.key == name:
-                message = f"workflow `{name}` cannot be used: {blame(entry.file, self.problems)}"
+                why, errors = blame(entry.file, self.problems)
                 hint = f"run `{command_line('handrail', 'validate', os.path.dirname(entry.file))}`"
-                raise DefinitionError(message, hint, tuple(errors_behind(entry.file, self.problems)))
+                raise DefinitionError(f"workflow `{name}` cannot be used: {why}", hint, errors)
         names = sorted({spec.command for spec in self.visible()})
         close = nearest(name, [*names, *self.workflows], most=3)
         suggestions = ", ".join(f"`{n}`" for n in (close or names[:8]))

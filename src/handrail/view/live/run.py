@@ -258,14 +258,10 @@ def _known_path(run: LoadedRun, name: str) -> str:
 
 def _kept_output(event: run_events.Event, payload: Callable[[str], Any]) -> str | None:
     """What the program of a step printed, if this event says it."""
-    match event:
-        case run_events.NodeFailed():
-            output = _full_value((event.output, event.payload), payload)
-        case run_events.NodeFinished():
-            value = _full_value((event.value, event.payload), payload)
-            output = value.get("output") if isinstance(value, dict) else None
-        case _:
-            return None
+    if isinstance(event, run_events.NodeFailed):
+        return event.output if event.payload is None else str(_full_value((None, event.payload), payload) or "")
+    value = _full_value((event.value, event.payload), payload) if isinstance(event, run_events.NodeFinished) else None
+    output = value.get("output") if isinstance(value, dict) else None
     return output if isinstance(output, str) else None
 
 
