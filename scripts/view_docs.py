@@ -187,7 +187,7 @@ TOPICS: Mapping[str, Mapping[str, Fields]] = {
             "try": "the attempt",
             "from": "its begin",
             "to": "its end",
-            "end": "`done`, `failed`, `interrupted`, `skipped` or `answered`",
+            "end": "`done`, `failed`, `cancelled`, `interrupted`, `skipped` or `answered`",
         },
         "visits": {
             "node": "the id of the step whose agent works through a workflow",

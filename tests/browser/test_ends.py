@@ -99,8 +99,8 @@ def test_a_stopped_run_asks_nothing_until_it_is_resumed(site: Site, tab: Tab, wi
     site.handrail("stop", run)
     site.until(run, "cancelled")
     tab.wait("document.querySelector('.above .why') && !document.querySelector('.asks')")
-    assert tab.evaluate(f"{sure}.querySelector('.sign').innerText") == "!"
-    assert tab.evaluate(f"{sure}.querySelector('.what').innerText") == "interrupted · user-input"
+    assert tab.evaluate(f"{sure}.querySelector('.sign').innerText") == "■"
+    assert tab.evaluate(f"{sure}.querySelector('.what').innerText") == "cancelled · user-input"
     assert not tab.evaluate("document.querySelector('.bar.open')")
     assert "waits" not in tab.text
     site.handrail("resume", run)

@@ -175,11 +175,11 @@ def test_a_killed_run_is_marked_and_says_how_to_go_on(project: Project) -> None:
 @pytest.mark.parametrize(
     ("by", "reason"),
     [
-        ("person", "stopped by a person"),
-        ("script", "stopped by a script"),
-        ("agent:claude", "stopped by the agent claude"),
-        ("run:r-1", "stopped by run r-1"),
-        (None, "stopped"),
+        ("person", "cancelled by a person"),
+        ("script", "cancelled by a script"),
+        ("agent:claude", "cancelled by the agent claude"),
+        ("run:r-1", "cancelled by run r-1"),
+        (None, "cancelled"),
     ],
 )
 def test_a_stopped_run_says_who_stopped_it(by: str | None, reason: str) -> None:
@@ -192,8 +192,8 @@ def test_a_script_that_stops_a_run_is_not_called_a_person(project: Project) -> N
     project.write(".handrail/flows/ask.yaml", f"phases: [{{id: a, steps: [{ask}]}}]\n")
     run = project.json("run", "ask", code=4)["run"]
     said = project.process("stop", run, "--json")
-    assert said.data["reason"].startswith("stopped by ")
-    assert said.data["reason"] != "stopped by a person"  # a script, or an agent that runs the tests
+    assert said.data["reason"].startswith("cancelled by ")
+    assert said.data["reason"] != "cancelled by a person"  # a script, or an agent that runs the tests
 
 
 @pytest.fixture

@@ -292,7 +292,7 @@ def test_a_step_that_was_stopped_says_which_other_step_failed(project: Project) 
     project.json("run", "demo", code=1)
     failed = [event for event in project.json("log", "last")["events"] if event["type"] == "StepFailed"]
     told = {event["path"]: event["message"] for event in failed if event["code"] == "cancelled"}
-    assert told == dict.fromkeys(["a/test", "a/n", "a/n/i/test", "a/n/i/w"], "stopped because `a/lint` failed")
+    assert told == dict.fromkeys(["a/test", "a/n", "a/n/i/test", "a/n/i/w"], "cancelled because `a/lint` failed")
 
 
 def test_a_large_result_is_stored_in_a_file_and_read_again(project: Project) -> None:

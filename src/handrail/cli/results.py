@@ -10,7 +10,7 @@ from handrail.driven.runs.summary import reason_words, totals_of
 from handrail.guided.sessions.store import LEFT
 from handrail.settings.folders import shown_path
 from handrail.source.plain_text import command_line, counted, one_line, plain
-from handrail.view.text.columns import clipped, duration, sign_of, table
+from handrail.view.text.columns import clipped, duration, sign_of, table, word_of
 from handrail.view.text.session import session_json, session_text
 
 TYPE_CHECKING = False
@@ -70,7 +70,7 @@ def list_sessions(app: App, shell: Shell, *, active: bool) -> None:
 def _session_row(report: SessionReport, run_status: str | None) -> tuple[str, ...]:
     """The row of a session. `run_status` is how its run ended; None if it has no run, or the run has not ended."""
     if report.plan is None:
-        return report.session, "", "✗ cannot be read", one_line(report.message), ""
+        return report.session, "", f"{sign_of('damaged')} {word_of('damaged')}", one_line(report.message), ""
     state = report.state
     start_text = date_and_time(state.started) if state.started else ""
     place = report.status_line or report.plan.name
@@ -138,8 +138,8 @@ def _run_row(run: Summary) -> tuple[str, ...]:
     took = "" if run.seconds is None else f"{'≥ ' * run.is_least}{duration(run.seconds)}"
     if run.attempt > 1 and took:
         took += f" ({run.attempt} attempts)"
-    status = "cannot be read" if run.status == "damaged" else run.shown_status
-    words = f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
+    status = run.shown_status
+    words = f"{sign_of(status)} {word_of(status)}" + (f" (process {run.driver})" if run.driver else "")
     return run.id, start_text, took, words, one_line(run.flow)
 
 

@@ -40,7 +40,7 @@ from handrail.steps.services.http import HttpLimits, Service
 MAX_TEXT = 120
 LONG_RUN = 60.0
 """In seconds: only the end of a run that took longer is told."""
-_END_WORDS = {"completed": "is done", "stopped": "stopped", "failed": "failed", "cancelled": "was cancelled"}
+_END_WORDS = {"completed": "is completed", "stopped": "stopped", "failed": "failed", "cancelled": "was cancelled"}
 
 
 @dataclass(frozen=True)

@@ -218,7 +218,7 @@ def stop_run(top: HandrailApp, id_: str, row: Row) -> None:
     """Ask whether to stop a run. `row` is its row on home, or its head."""
     name = row.get("name") or id_
     text = f"Stop {name}?\n{_exactly(row, id_)}\nFinished steps are kept; r resumes."
-    ask(top, text, "Keep running", "Stop", partial(top.actions.stop, id_), f"{name} was stopped; r resumes it")
+    ask(top, text, "Keep running", "Stop", partial(top.actions.stop, id_), f"{name} is cancelled; r resumes it")
 
 
 def resume_words(modes: Sequence[str]) -> str:

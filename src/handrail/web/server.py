@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -37,6 +38,7 @@ from handrail.settings.folders import web_page_folder
 from handrail.source.output_text import clean
 from handrail.view.actions import Actions
 from handrail.view.live.hub import Hub, open_topic
+from handrail.view.text.columns import OF_STATUS, word_of
 from handrail.web.access import COOKIE_SECONDS, Address, Credentials, Doorkeeper, Exposure, ServerFolder
 from handrail.web.api import Api
 from handrail.web.changes import Changes
@@ -117,7 +119,9 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
     serving = serving or Serving()
     page, actions = web_page_folder(), Actions(app, "web")
     reason = READ_ONLY if actions.app.is_leashed else AS_ASKED if serving.is_read_only else ""
-    text = _index_page(page, {"PROJECT": os.path.basename(app.project), "READ-ONLY": reason})
+    statuses = json.dumps({status: [sign.char, word_of(status)] for status, sign in OF_STATUS.items()})
+    facts = {"STATUSES": statuses, "PROJECT": os.path.basename(app.project), "READ-ONLY": reason}
+    text = _index_page(page, facts)
 
     async def enter(request: Request) -> Response:
         cookie = door.admit(request.query_params.get("token", ""))

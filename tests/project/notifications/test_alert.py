@@ -26,5 +26,5 @@ def test_the_reason_of_a_failed_check_is_not_told() -> None:
 
 def test_an_end_says_how_and_where() -> None:
     assert end_alert("r-1", "x", 0, "failed", "check/lint").text == "x: failed at check/lint"
-    assert end_alert("r-1", "x", 0, "completed", "check/lint").text == "x: is done"
+    assert end_alert("r-1", "x", 0, "completed", "check/lint").text == "x: is completed"
     assert end_alert("r-1", "x", 0, "failed", None).key != end_alert("r-1", "x", 1, "failed", None).key

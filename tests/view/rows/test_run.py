@@ -310,7 +310,7 @@ def test_a_question_with_a_very_long_text_is_cut() -> None:
     assert need["form"]["fields"][0]["default"] == "z" * 9_000  # it may be part of the answer
 
 
-def test_what_waits_in_a_run_that_was_stopped_is_interrupted_and_asks_nothing_until_it_is_resumed() -> None:
+def test_what_waits_in_a_run_that_was_stopped_is_cancelled_and_asks_nothing_until_it_is_resumed() -> None:
     asked: list[tuple[float, Event]] = [
         (1.0, BEGIN),
         (1.0, PhaseStarted("ship")),
@@ -323,15 +323,15 @@ def test_what_waits_in_a_run_that_was_stopped_is_interrupted_and_asks_nothing_un
         (3.0, RunEnded("cancelled", None, "stopped", None, "stopped", driven=False)),
     ]
     topic = topic_after(*stopped)
-    assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["interrupted", "interrupted"]
+    assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["cancelled", "cancelled"]
     assert topic.rows.section("needs") == []
     topic = topic_after(*stopped, (4.0, RunResumed("resume", [], None)))
     assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["waiting", "waiting"]
     assert [need["title"] for need in topic.rows.section("needs")] == ["Push?"]
-    assert bars(topic, "ship/push") == [("asked", 1, 2, "interrupted"), ("asked", 4, None, None)]
+    assert bars(topic, "ship/push") == [("asked", 1, 2, "cancelled"), ("asked", 4, None, None)]
 
 
-def test_a_step_that_was_stopped_while_it_worked_is_interrupted_and_has_not_failed() -> None:
+def test_a_step_that_was_stopped_while_it_worked_is_cancelled_and_has_not_failed() -> None:
     topic = topic_after(
         (1.0, BEGIN),
         (1.0, PhaseStarted("ship")),
@@ -341,8 +341,8 @@ def test_a_step_that_was_stopped_while_it_worked_is_interrupted_and_has_not_fail
         (2.0, StepFailed("ship/push", "cancelled", "it was interrupted")),
         (2.0, RunEnded("cancelled", None, "stopped by a person", None, "stopped")),
     )
-    assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["interrupted", "interrupted"]
-    assert bars(topic, "ship/push") == [("work", 1, 2, "interrupted")]
+    assert [node(topic, path)["status"] for path in ("ship", "ship/push")] == ["cancelled", "cancelled"]
+    assert bars(topic, "ship/push") == [("work", 1, 2, "cancelled")]
 
 
 def test_a_step_that_was_rejected_says_so_and_the_run_too() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.view.text.columns import ALL_SIGNS, sign_of
+from handrail.view.text.columns import ALL_SIGNS, OF_STATUS, WORDS, sign_of, word_of
 
 
 def test_every_sign_can_be_told_from_the_others_in_ascii_too() -> None:
@@ -18,3 +18,8 @@ def test_no_sign_means_folded() -> None:
 def test_a_status_that_is_not_in_the_table_is_a_notice() -> None:
     assert sign_of("running") == "●"
     assert sign_of("of a later version") == "!"
+
+
+def test_each_status_has_one_word_which_is_the_one_of_the_data_with_few_exceptions() -> None:
+    assert {status for status in OF_STATUS if word_of(status) != status} == set(WORDS) == {"damaged", "current"}
+    assert word_of("of a later version") == "unknown"

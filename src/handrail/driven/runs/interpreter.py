@@ -279,7 +279,7 @@ class Interpreter:
             self.durable.note(run_events.StepFailed(path, "cancelled", str(error)))
             raise
         except asyncio.CancelledError as error:
-            why = f"stopped because `{error.args[0]}` failed" if error.args and error.args[0] else "it was interrupted"
+            why = f"cancelled because `{error.args[0]}` failed" if error.args and error.args[0] else "cancelled"
             self.durable.note(run_events.StepFailed(path, "cancelled", why))
             raise
 

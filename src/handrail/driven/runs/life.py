@@ -350,11 +350,11 @@ def _ended(ended: FlowResult) -> run_events.RunEnded:
 def stop_event(by: str | None) -> run_events.RunEnded:
     """The end of a run that `handrail stop` ended. `by` is who called it, as in every event."""
     who = f" by {words}" if (words := caller_words(by)) else ""
-    return run_events.RunEnded("cancelled", None, f"stopped{who}", None, "stopped", by)
+    return run_events.RunEnded("cancelled", None, f"cancelled{who}", None, "stopped", by)
 
 
 STOPPED = stop_event(None)
-INTERRUPTED = run_events.RunEnded("cancelled", None, "interrupted", None, "interrupted")
+INTERRUPTED = run_events.RunEnded("cancelled", None, "cancelled by Ctrl-C or a signal", None, "interrupted")
 
 
 async def play_to_end(

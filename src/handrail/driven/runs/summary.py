@@ -223,7 +223,9 @@ class Summary(NamedTuple):
     @property
     def shown_status(self) -> str:
         """The status in one word, with what is true only now."""
-        return "interrupted" if self.is_interrupted else "answered" if self.is_answered else self.status
+        if self.is_interrupted or self.is_answered:
+            return "interrupted" if self.is_interrupted else "answered"
+        return "delayed" if self.status == "running" and (self.glance or {}).get("delay") else self.status
 
     @property
     def is_interrupted(self) -> bool:

@@ -22,11 +22,10 @@ from handrail.tui.lines.words import (
     rule,
     sign,
     spell,
-    word,
     wrapped,
 )
 from handrail.view.rows.rows import Row
-from handrail.view.text.columns import columns, duration
+from handrail.view.text.columns import columns, duration, word_of
 
 GROUPS = {"needs": "NEEDS YOU", "running": "RUNNING", "delayed": "DELAYED", "recent": "RECENT"}
 EMPTY = (
@@ -205,7 +204,7 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     tree = FoldedTree(sections("nodes"))
     first_step = tree.first_step()
     place = f" at {path_words(first_step)}" if first_step and status not in ("completed",) else ""
-    yield line(None, "   ", sign(status), f" {word(status)}{place}")
+    yield line(None, "   ", sign(status), f" {word_of(status)}{place}")
     took = spell(run_seconds(head, times.now))
     yield line(None, f"   {head.get('done') or 0}/{head.get('total') or 0} steps · {took} · {money(head.get('usage'))}")
     yield from reason_lines(head, width)
@@ -233,7 +232,7 @@ def question_by_path(needs: Iterable[Row]) -> dict[str, str]:
 
 def session_detail(head: Row, sections: Sections, times: Times, width: int) -> Iterator[TextLine]:
     status = str(head.get("status") or "none")
-    yield line(None, "   ", sign(status), f" {word(status)}  {head.get('statusLine') or ''}")
+    yield line(None, "   ", sign(status), f" {word_of(status)}  {head.get('statusLine') or ''}")
     yield line(None, Piece(f"   step {head.get('steps') or 0} · sent on {head.get('sentOn') or 0}", "dim"))
     for one in phase_lines(sections("stops"), sections("checks"), {}, head, times, width):
         yield one._replace(id=None)

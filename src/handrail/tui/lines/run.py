@@ -27,11 +27,10 @@ from handrail.tui.lines.words import (
     sign,
     spell,
     tokens,
-    word,
     wrapped,
 )
 from handrail.view.rows.rows import Row
-from handrail.view.text.columns import columns, sign_of
+from handrail.view.text.columns import columns, sign_of, word_of
 from handrail.view.text.log import Story, line_of
 
 MOST_WHY = 3
@@ -50,7 +49,7 @@ def head_pieces(head: Row, id_: str, times: Times, width: int) -> tuple[Piece, .
     about = str(head.get("about") or "")
     title = f"{head.get('name') or id_}  " + " · ".join(part for part in (about, *parts) if part)
     status = str(head.get("status") or "pending")
-    middle = f"{sign_of(status)} {word(status)}"
+    middle = f"{sign_of(status)} {word_of(status)}"
     end = " · ".join(_figures(head, run_seconds(head, times.now)))
     room = max(10, width - columns(middle) - columns(end) - 6)
     gap = " " * max(1, width - room - columns(middle) - columns(end) - 3)
@@ -201,7 +200,7 @@ def step_lines(
         return
     status = str(row.get("status"))
     yield line(None, Piece(f" {tree.place(str(row['id']))}", "bold"))
-    words = [word(status) if status != "waiting" else "waits for you", took_words(row, times), _try(row)]
+    words = [word_of(status), took_words(row, times), _try(row)]
     yield line(None, " ", sign(status), " " + " · ".join(part for part in words if part))
     facts: list[tuple[str, Any]] = [
         ("kind", f"flow {row['flow']}" if row.get("flow") else row.get("node") or row.get("kind")),

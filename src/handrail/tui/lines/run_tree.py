@@ -128,7 +128,7 @@ class FoldedTree:
     def first_step(self) -> str | None:
         """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
         steps = [row for row in self.rows.values() if row.get("kind") == "step"]
-        for status in ("waiting", "failed", "interrupted", "running", "delayed"):
+        for status in ("waiting", "failed", "interrupted", "cancelled", "running", "delayed"):
             ids = [str(row["id"]) for row in steps if row.get("status") == status]
             if ids:
                 return max(ids, key=lambda id_: id_.count("/"))
@@ -212,8 +212,8 @@ def took_words(row: Row, times: Times) -> str:
     if start is None or status in ("pending", "skipped"):
         return ""
     work_seconds, elapsed = row.get("worked"), (times.now if end is None else end) - start
-    if end is None and status in ("done", "failed", "interrupted"):
-        return "" if work_seconds is None or status != "interrupted" else spell(work_seconds)
+    if end is None and status in ("done", "failed", "interrupted", "cancelled"):
+        return "" if work_seconds is None or status in ("done", "failed") else spell(work_seconds)
     if work_seconds is None or end is None:
         return spell(elapsed)
     return spell(
@@ -231,9 +231,9 @@ IDLE = 30.0
 """In seconds: if nothing works or waits for longer, that time is cut out of the scale."""
 MARKS = {"work": "█", "pause": "─", "delay": "▒", "asked": "┄", "away": " "}
 STYLES = {"work": "run", "pause": "dim", "delay": "delay", "asked": "need", "away": ""}
-ENDS = {"failed": ("x", "fail"), "interrupted": ("!", "need")}
+ENDS = {"failed": ("x", "fail"), "interrupted": ("!", "need"), "cancelled": ("!", "need")}
 """How a bar that was not done ends. These marks are seen even if the next bar begins in the same column."""
-LEGEND = ("█ work", "x failed", "! interrupted", "─ pause", "▒ delayed", "┄ asked", "· skipped", "> goes on")
+LEGEND = ("█ work", "x failed", "! cancelled, interrupted", "─ pause", "▒ delayed", "┄ asked", "· skipped", "> goes on")
 
 
 class Scale:

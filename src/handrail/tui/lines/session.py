@@ -7,10 +7,10 @@ from typing import Any
 
 from handrail.tui.lines.run import check_line
 from handrail.tui.lines.run_tree import Folds
-from handrail.tui.lines.words import STYLES, Piece, TextLine, Times, cell, line, sign, spell, word
+from handrail.tui.lines.words import STYLES, Piece, TextLine, Times, cell, line, sign, spell
 from handrail.view.rows.home import OPEN
 from handrail.view.rows.rows import Row
-from handrail.view.text.columns import columns, sign_of
+from handrail.view.text.columns import columns, sign_of, word_of
 
 _ORDINALS = {2: "2nd visit", 3: "3rd visit"}
 NEXT = "`handrail next --summary 'what you did'`"
@@ -27,7 +27,7 @@ def session_head(head: Row, times: Times, width: int) -> tuple[Piece, ...]:
     status = str(head.get("status") or "none")
     char = sign_of(status)
     start, end_ = head.get("started"), head.get("ended")
-    words = [f"{char} {word(status)}", *([f"step {head['steps']}"] if head.get("steps") else [])]
+    words = [f"{char} {word_of(status)}", *([f"step {head['steps']}"] if head.get("steps") else [])]
     if start is not None:
         words.append(spell((times.now if end_ is None else end_) - start))
     if head.get("turn") in TURNS and status in OPEN:

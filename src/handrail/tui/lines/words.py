@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.view.rows.rows import Row
-from handrail.view.text.columns import OF_STATUS, clipped, columns, duration, padded, sign_of
+from handrail.view.text.columns import clipped, columns, duration, padded, sign_of
 
 UNKNOWN = "–"
 DAY = 86_400
@@ -131,13 +131,6 @@ def path_words(path: Any) -> str:
 def sign(status: str) -> Piece:
     char = sign_of(status)
     return Piece(char, STYLES.get(char, "need"))
-
-
-def word(status: str) -> str:
-    """A status in words for a person."""
-    if status == "waiting":
-        return "waits for you"
-    return status if status in OF_STATUS else "unknown"
 
 
 def steady(text: str) -> str:

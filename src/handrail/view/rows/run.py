@@ -123,7 +123,7 @@ class RunTopic:
 
     def _end_run(self, at: float, _: run_events.RunEnded) -> None:
         end = at if self.clock.last is None else self.clock.last
-        self.bars.interrupt(end)
+        self.bars.cancel(end)
         self._put_head(ended=end)
         self._pause(end, is_over=True)
 
@@ -166,7 +166,7 @@ class RunTopic:
         self._wait(path, at)
 
     def _fail(self, at: float, event: run_events.NodeFailed | run_events.AttemptFailed) -> None:
-        self._settle(event.path, at, "interrupted" if event.code == CANCELLED else "failed")
+        self._settle(event.path, at, "cancelled" if event.code == CANCELLED else "failed")
         self.tree.put(event.path, why=failure_json(event.code, event.message))
 
     def _delay(self, at: float, event: run_events.Delayed) -> None:
@@ -185,7 +185,7 @@ class RunTopic:
 
     def _end(self, at: float, event: run_events.StepDone | run_events.StepSkipped | run_events.StepFailed) -> None:
         path = event.path
-        end: BarEnd = "interrupted" if getattr(event, "code", "") == CANCELLED else _ENDS[type(event)]
+        end: BarEnd = "cancelled" if getattr(event, "code", "") == CANCELLED else _ENDS[type(event)]
         reason = failure_json(event.code, event.message) if isinstance(event, run_events.StepFailed) else None
         if isinstance(event, run_events.StepDone) and event.stop:  # it asked for a yes, and a person said no
             rejection_text = rejection(self.state.steps[path].value)
@@ -224,9 +224,9 @@ class RunTopic:
             elif path in state.delays or row.get("until") is not None:
                 status = "delayed"
             if state.status in ENDED:
-                status = "interrupted"
+                status = "cancelled"
         elif status == "failed" and (row["why"] or {}).get("code") == CANCELLED:
-            status = "interrupted"
+            status = "cancelled"
         work_seconds = self.bars.work_seconds(path)
         if work_seconds != row["worked"]:
             old_seconds = row["worked"] or 0.0

@@ -26,7 +26,7 @@ from handrail.view.rows.run_tree import NodeTree, RowWindow
 SHORT_NOTE = 160
 BARS = "bars"
 BarKind = Literal["work", "pause", "delay", "asked", "away"]
-BarEnd = Literal["done", "failed", "interrupted", "skipped", "answered"]
+BarEnd = Literal["done", "failed", "cancelled", "interrupted", "skipped", "answered"]
 
 
 class BarRows:
@@ -68,10 +68,10 @@ class BarRows:
                 self.open(path, "away", start, row["try"])
                 self.close(path, end)
 
-    def interrupt(self, at: float) -> None:
+    def cancel(self, at: float) -> None:
         """End all open bars, because the run ended."""
         for path in list(self._open):
-            self.close(path, at, "interrupted")
+            self.close(path, at, "cancelled")
 
     def forget(self, path: str) -> None:
         """A step runs again from its beginning. The window removes its rows."""

@@ -20,7 +20,7 @@ MOST_NODES = 2_000
 MOST_SHOWN = 1_200
 MOST_BELOW = 400
 """How many children are shown when a phase or step begins. More are shown when they begin themselves."""
-ACTIVE = ("running", "waiting", "delayed", "failed", "interrupted")
+ACTIVE = ("running", "waiting", "delayed", "failed", "interrupted", "cancelled")
 """What is shown while it lasts. The first of these that a child has decides the status of a row with children."""
 CONTAINERS = ("phase", "repeat", "round")
 
@@ -259,7 +259,7 @@ class NodeTree:
         if parent.startswith("~"):
             begun_count = sum(tally.values()) - tally.get("pending", 0) - tally.get("skipped", 0)
             joint_status = _joint_status(tally)
-            end = at if joint_status in ("done", "skipped", "failed", "interrupted") else None
+            end = at if joint_status in ("done", "skipped", "failed", "interrupted", "cancelled") else None
             old_start = self.get(parent)["started"]
             start = at if old_start is None and begun_count and joint_status != "skipped" else old_start
             self.put(parent, begun=begun_count, started=start if begun_count else None, ended=end)

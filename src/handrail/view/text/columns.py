@@ -53,7 +53,14 @@ OF_STATUS: dict[str, Sign] = {
     "answered": NOTICE,
     "damaged": NOTICE,
 }
-"""The sign of each status of a run, a session, a step or a phase."""
+"""The sign of each status of a run, a session, a step or a phase. The page has this table from the server."""
+WORDS = {"damaged": "cannot be read", "current": "here"}
+"""What people read instead of a status. Every other status is its own word, in lists, on all surfaces and in JSON."""
+
+
+def word_of(status: str) -> str:
+    """A status in words for a person."""
+    return WORDS.get(status, status) if status in OF_STATUS else "unknown"
 
 
 def sign_of(status: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from handrail.driven.flows.plan import FlowPlan, path_segment, round_numbers
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import Event, Guided
+from handrail.driven.runs.state import CANCELLED
 from handrail.driven.runs.summary import answer_words, reason_words
 from handrail.extensions.contracts import EventRecord, GuideNews
 from handrail.source.output_text import clean
@@ -20,13 +21,12 @@ from handrail.source.plain_text import caller_words, joined_lines, one_line, pla
 from handrail.source.values import as_text, shown
 from handrail.view.rows.run import RunTopic
 from handrail.view.rows.run_sections import act_words, guided_words, question_title
-from handrail.view.text.columns import DONE, FAILED, RUNNING, SKIPPED, duration
+from handrail.view.text.columns import DONE, FAILED, RUNNING, SKIPPED, STOPPED, duration, sign_of
 from handrail.view.text.progress import attempt_words, last_id
 
 LONGEST_SUMMARY = 300
 KEPT = "kept from the attempt before"
 _UNMET, _ALL_UNMET = "its condition does not hold", "their conditions do not hold"
-_ENDS = {"completed": DONE.char, "failed": FAILED.char}
 _BELOW = {"asked": "? asks: {}", "made": "made {}", "session": "{}", "usage": "used {}", "notice": "! {}"}
 """How a line that is below a step begins, by what it says."""
 _UNWATCHED = (run_events.Answered, run_events.ArtifactPublished, run_events.SessionOpened, run_events.UsageReported)
@@ -121,7 +121,9 @@ class Story:
             case run_events.StepFailed():
                 self._failures.add(event.message)
                 reason = event.message.partition("\n")[0] if event.output else event.message
-                line = _line_text(FAILED.char, self._took(event.path), reason)
+                line = _line_text(
+                    sign_of("cancelled" if event.code == CANCELLED else "failed"), self._took(event.path), reason
+                )
                 yield event.path, "\n".join([line, *output_lines(event.output)])
             case run_events.NodeStarted() | run_events.AttemptStarted() if event.attempt > 1:
                 yield f"{event.path}/", attempt_words(self.topic, event.path)
@@ -162,10 +164,9 @@ class Story:
                 return f"{'continued' if event.mode == 'continue' else 'resumed'}{_by(event)}{note}"
             case run_events.RunParked():
                 return f"waits for a person, after {took}"
-        sign = _ENDS.get(event.status, "!")
         reason = event.error or reason_words(event.reason or "")
         words = f": {one_line(reason)}" if reason and reason not in self._failures else ""
-        return f"{sign} {event.status} after {took}{words}"
+        return f"{sign_of(event.status)} {event.status} after {took}{words}"
 
     def _took(self, path: str) -> str:
         took = self.topic.tree.get(path)["took"]
@@ -211,7 +212,7 @@ def _join_lines(lines: list[tuple[float, str, str]]) -> list[tuple[float, str, s
         plural_text = text.replace(_UNMET, _ALL_UNMET)
         parent, _, name = path.rpartition("/")
         is_near = name and parent == last[1].rpartition("/")[0] and plural_text == last[2].replace(_UNMET, _ALL_UNMET)
-        is_end = last[1:] == (path, RUNNING.char) and text[0] in (DONE.char, FAILED.char, SKIPPED.char)
+        is_end = last[1:] == (path, RUNNING.char) and text[0] in (DONE.char, FAILED.char, STOPPED.char, SKIPPED.char)
         if path and is_end:
             joined[-1] = (at, path, text)
         elif is_near and (text.endswith(KEPT) or _is_skipped(text)):
@@ -307,6 +308,8 @@ def usage_words(usage: Mapping[str, Any]) -> str:
 
 
 def _failure(event: Any) -> tuple[str, str, str]:
+    if event.code == CANCELLED:
+        return "steps", "cancelled", event.message
     return "steps", "failed", f"{event.code}: {event.message}"
 
 

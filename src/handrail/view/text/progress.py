@@ -21,7 +21,7 @@ from handrail.view.text.columns import clipped, duration, sign_of
 MOST_VISITS = 8
 MOST_QUESTIONS = 3
 _RUNNING = ("running", "waiting", "delayed")
-_UNFOLDED = (*_RUNNING, "failed", "interrupted")
+_UNFOLDED = (*_RUNNING, "failed", "interrupted", "cancelled")
 ProgressPlace = tuple[str, int, Row | None]
 """A line of the screen: the path of a phase or step, its depth, and the visit of a workflow's phase, if it is one."""
 

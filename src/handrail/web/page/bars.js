@@ -8,7 +8,7 @@ const place = (scale, from, to) => {
   return { left: `min(${x.toFixed(3)}%, calc(100% - var(--least)))`, width: `${Math.max(0, scale.x(to) - x).toFixed(3)}%` };
 };
 
-const afterWork = { done: "done after", failed: "failed after", interrupted: "interrupted after", skipped: "skipped after" };
+const afterWork = { done: "done after", failed: "failed after", interrupted: "interrupted after", cancelled: "cancelled after", skipped: "skipped after" };
 
 // "look, try 2, failed after 41s: …"
 export const barWords = (bar, row, end) => {
@@ -40,7 +40,7 @@ const Steps = ({ row, bars, scale, end, onOpen }) =>
     ></button>
   `);
 
-const ENDS = new Set(["failed", "interrupted"]);
+const ENDS = new Set(["failed", "interrupted", "cancelled"]);
 
 // A phase, a round or a repeat: when anything in it worked, above when it waited.
 const Together = ({ row, bars, scale, end }) =>
@@ -109,7 +109,7 @@ const gapWords = (seconds) => {
 
 export const Legend = () => html`
   <p class="legend" aria-hidden="true">
-    ${[["work closed", "work"], ["work failed", "failed"], ["work interrupted", "interrupted"], ["pause", "pause"], ["delay", "delayed"], ["asked", "asked"], ["away", "no process"]]
+    ${[["work closed", "work"], ["work failed", "failed"], ["work interrupted", "cancelled, interrupted"], ["pause", "pause"], ["delay", "delayed"], ["asked", "asked"], ["away", "no process"]]
       .map(([kind, word]) => html`<span key=${kind}><i class=${`bar whole ${kind}`}></i> ${word}</span>`)}
     <span><i class="dot">·</i> skipped</span><span>⋯ idle</span>
   </p>

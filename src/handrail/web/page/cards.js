@@ -6,7 +6,7 @@ import { duration, plural, SIGNS, WORDS } from "./words.js";
 const ZOOMS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2];
 const PHONE = "(max-width: 599px)";
 
-const TOOK = new Set(["done", "running", "current", "failed", "interrupted"]);
+const TOOK = new Set(["done", "running", "current", "failed", "interrupted", "cancelled"]);
 
 // Four fixed corners: sign and name, counter; who or what, duration or word.
 const corners = (part, took) => {

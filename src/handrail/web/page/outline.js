@@ -84,7 +84,7 @@ export class Outline {
     if (asked) return asked.path;
     if (head.why?.path && this.byId.has(head.why.path)) return this.innermost(head.why.path);
     const steps = this.rows.filter((row) => row.kind === "step" && !this.below.has(row.id));
-    for (const status of ["failed", "interrupted", "running", "delayed"]) {
+    for (const status of ["failed", "interrupted", "cancelled", "running", "delayed"]) {
       const found = steps.find((row) => row.status === status);
       if (found && head.status !== "completed") return found.id;
     }
@@ -107,10 +107,10 @@ export const countsOf = (counts) =>
 export const detail = (row, inner = row) => {
   if (row.status === "skipped") return inner.why?.message ?? row.note ?? WORDS.skipped;
   if (row.kind === "repeat") return `↻ ${row.begun ?? "–"} of ${row.rounds ?? "–"}`;
-  if (row.why?.message) return row.why.message;
+  if (row.why?.message && row.why.message !== row.status) return row.why.message;
   if (row.doing && (row.status === "running" || row.status === "delayed")) return row.doing;
   const what = row.flow ? `flow ${row.flow}` : row.node;
-  return [row.status === "interrupted" && WORDS.interrupted, row.who ?? what, ...countsOf(row.counts), row.note].filter(Boolean).join(" · ");
+  return [["interrupted", "cancelled"].includes(row.status) && WORDS[row.status], row.who ?? what, ...countsOf(row.counts), row.note].filter(Boolean).join(" · ");
 };
 
 export const statusWord = (row) => WORDS[row.status] ?? row.status;

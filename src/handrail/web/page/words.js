@@ -1,17 +1,9 @@
 // Signs, times and costs as people read them. The same words as in the terminal.
 
-export const SIGNS = {
-  needs: "?", waiting: "?", running: "●", active: "●", delayed: "~", completed: "✓", done: "✓", failed: "✗",
-  damaged: "✗", stopped: "■", cancelled: "■", skipped: "·", pending: "○", ahead: "○", current: "●", interrupted: "!",
-  answered: "!",
-};
-
-export const WORDS = {
-  waiting: "waits for you", running: "running", active: "active", delayed: "delayed", completed: "done", done: "done",
-  failed: "failed", damaged: "cannot be read", stopped: "stopped", cancelled: "cancelled", skipped: "skipped",
-  pending: "pending", ahead: "ahead", current: "here", interrupted: "interrupted",
-  answered: "answered",
-};
+// The sign and the word of each status, as the server has them in one table for all surfaces.
+const STATUSES = Object.entries(JSON.parse(document.body.dataset.statuses));
+export const SIGNS = Object.fromEntries(STATUSES.map(([status, [sign]]) => [status, sign]));
+export const WORDS = Object.fromEntries(STATUSES.map(([status, [, word]]) => [status, word]));
 
 export const duration = (seconds) => {
   if (seconds == null) return "–";
