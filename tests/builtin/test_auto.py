@@ -178,3 +178,40 @@ def test_a_repository_without_the_remote_is_told_before_anything_is_done(
     assert "there is no remote of this name; `git remote` lists them" in ended["error"]
     assert forge.web.asked == []
     assert shop.run("auto", TICKET, "--param", "remote=upstream", *APPROVED)["outcome"] == "success"
+
+
+def test_a_remote_that_is_on_no_forge_is_told_before_anything_is_done(
+    project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    shop.checkout.git("remote", "set-url", "origin", "https://git.example.com/shop/tea.git")
+    ended = shop.run("auto", TICKET, code=1)
+    assert ended["reason"] == "remote-address at begin/forge"
+    assert "say `forge`" in ended["error"]
+    assert forge.web.asked == []
+
+
+@pytest.mark.whole
+def test_a_run_that_failed_because_of_the_remote_goes_on_with_the_forge_that_a_person_names(
+    project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    address = shop.checkout.git("remote", "get-url", "origin").strip()
+    shop.checkout.git("remote", "set-url", "origin", "https://git.example.com/shop/tea.git")
+    run = shop.run("auto", TICKET, code=1)["run"]
+    shop.checkout.git("remote", "set-url", "origin", address)
+    names = ("--param", "forge=github", "--param", "repository=octo/tea")
+    ended = project.json("resume", run, *names, *APPROVED, "--agent", "scripted", "--answers", "answers.json")
+    assert ended["outcome"] == "success"
+    assert len(forge.pulls) == 1
+
+
+@pytest.mark.whole
+def test_without_a_forge_the_work_ends_before_anything_leaves(
+    project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    ended = shop.run("auto", TICKET, "--param", "forge=none", "--param", "watch=true")
+    assert (ended["outcome"], [phase["status"] for phase in ended["phases"][-2:]]) == ("success", ["skipped"] * 2)
+    assert (forge.pushes, forge.pulls) == (["main"], [])
+    assert shop.file("ready-to-merge-file").is_file()

@@ -49,6 +49,7 @@ LOOSENING = [
     ("restart", "last", "--answers", "letter.yaml"),
     ("resume", "last", "--max-usd", "5"),
     ("continue", "last", "--approve", "git-push"),
+    ("resume", "last", "--param", "n=1"),
     ("restart", "last", "--approve", "git-push"),
     ("restart", "last", "--max-tokens", "5"),
     ("run", "asking", "--answers", "letter.yaml"),

@@ -82,6 +82,7 @@ NODES: dict[str, str] = {
     "fetch-gitlab-review": "handrail.steps.nodes.forges.reviews:GITLAB_COMMENTS",
     "file-check": "handrail.steps.nodes.files:FILE_CHECK",
     "find-check": "handrail.steps.nodes.programs:FIND_CHECK",
+    "find-forge": "handrail.steps.nodes.forges.pull_request:FIND_FORGE",
     "flow-run": "handrail.steps.nodes.basic:FLOW_RUN",
     "git-branch": "handrail.steps.nodes.git.checkout:BRANCH",
     "git-commit": "handrail.steps.nodes.git.commit",

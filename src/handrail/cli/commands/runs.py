@@ -50,7 +50,7 @@ from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.life import kept_words
 from handrail.driven.runs.request import LoadedRun, RunRequest, changed_files, unused_inputs
 from handrail.driven.runs.restart import restart as make_attempt
-from handrail.driven.runs.run_events import BOUND_OPTIONS, Bounded, Cause, agent_of
+from handrail.driven.runs.run_events import BOUND_OPTIONS, Bounded, Cause, RunChoice, agent_of
 from handrail.driven.runs.run_rules import (
     missing_agents,
     programs_of_run,
@@ -286,6 +286,9 @@ def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any])
 
 @click.command()
 @run_argument
+@click.option(
+    "--param", "given", multiple=True, metavar="NAME=VALUE", help="Another value for steps that are not done."
+)
 @drive_options
 @click.option("--first", "cause", flag_value="run", hidden=True)
 @click.option("--answered", "cause", flag_value="answer", hidden=True)
@@ -293,6 +296,10 @@ def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any])
 def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: Any) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
     drive_settings = _drive_options(app, "resume", run_id, options)
+    if options["given"]:
+        app.refuse_agents("resume --param", run=run_id)
+        given = replace(drive_settings.choice or RunChoice(), params=given_params(options["given"], None))
+        drive_settings = replace(drive_settings, choice=given)
     run = app.runs.load(run_id)
     for line in changed_files_words(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)]):
         shell.talk(line)

@@ -304,6 +304,11 @@ class LoadedRun:
     def permits(self) -> Permitted:
         return Permitted(**self.state.permits) if self.state.permits else self.about.request.permits
 
+    @property
+    def params(self) -> dict[str, Any]:
+        """The params of a person, in their stored form: those of the beginning, or later ones."""
+        return {**self.about.request.params, **self.state.params}
+
     def find(self, name: str) -> FlowPlan | None:
         """A flow that this run may run, by its id or by a file name that only one flow has; None if there is none."""
         return plan_named(self.plans, name)

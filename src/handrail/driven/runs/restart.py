@@ -75,7 +75,7 @@ def _prepare(
     assert flow.plan is not None
     routing = {**vars(runs.routing_for(old, choice)), "limits": old.bounds.with_later(choice.bounds).named}
     routing["approve"] = old.permits.with_more(choice.approve).effects
-    params, task = runs.secrets.from_storage([old.about.request.params, old.about.request.task])
+    params, task = runs.secrets.from_storage([old.params, old.about.request.task])
     try:
         refuse_lost([params, task])
     except Unresolved as error:
@@ -85,7 +85,7 @@ def _prepare(
     if start is None:  # phases that are kept do not need their variables any more
         refuse_missing_env(flow.plan, plans, runs.site)
     runs.refuse_without_agent(about, plans, about.request)
-    stored_request = replace(old.about.request, **routing, start=None, until=None)
+    stored_request = replace(old.about.request, params=old.params, **routing, start=None, until=None)
     return flow.plan, replace(about, request=stored_request, created=old.about.created), plans
 
 

@@ -4,7 +4,7 @@
 inside a nested flow. An attempt of a step is its node, its expectations, its `after` and its `makes`.
 Data that later steps use keeps references to secrets; texts for people are masked. Journals hold the names of the
 event classes, so these names never change. What a person chooses for a run is an event, too: its agents (`Routed`),
-what it may use at most (`Bounded`) and which effects are approved (`Permitted`).
+what it may use at most (`Bounded`), which effects are approved (`Permitted`) and other params (`ParamsChanged`).
 """
 
 from __future__ import annotations
@@ -351,6 +351,12 @@ def option_named_in(reason: str) -> str | None:
     )
 
 
+class ParamsChanged(Event):
+    """From here on, these params have other values than at the beginning. Finished steps keep what they got."""
+
+    params: dict[str, Any] = field(default_factory=dict)
+
+
 class Permitted(Event):
     """From here on, these effects are approved without a question."""
 
@@ -368,7 +374,7 @@ class Permitted(Event):
 class RunChoice:
     """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset`, bounds, `--approve`.
 
-    `is_attended`: a person at the terminal is asked what the run asks.
+    `params` replace those of the run from here on. `is_attended`: a person at the terminal is asked what the run asks.
     """
 
     agent: str | None = None
@@ -378,6 +384,7 @@ class RunChoice:
     bounds: Bounded = field(default_factory=Bounded)
     approve: tuple[str, ...] = ()
     is_attended: bool = False
+    params: dict[str, Any] = field(default_factory=dict)
 
 
 class Routed(Event):

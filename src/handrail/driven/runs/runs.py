@@ -23,6 +23,7 @@ from handrail.driven.flows.plan import FlowPlan, step_at, with_nested_names
 from handrail.driven.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
 from handrail.driven.flows.results import with_defaults
+from handrail.driven.runs import run_events
 from handrail.driven.runs.agentweaver import implicit_params
 from handrail.driven.runs.interpreter import Interpreter
 from handrail.driven.runs.life import FlowLife, Meter, opening_events, recall, started_event, tree_of
@@ -304,25 +305,40 @@ class Runs:
         bounds = run.bounds.with_later(choice.bounds)
         permits = run.permits.with_more(choice.approve)
         pairs = ((routing, run.routing), (bounds, run.bounds), (permits, run.permits))
-        news = [new for new, old in pairs if new != old]
+        news: list[run_events.Event] = [new for new, old in pairs if new != old]
+        later = {**run.state.params, **self._checked_params(run, choice.params)}
+        news += [run_events.ParamsChanged(later)] if later != run.state.params else []
         state = run.state if run.records else fold([(0.0, started_event(run.about, self.site.by))])
         usages = (usage for reports in state.usage.values() for usage in reports)
         meter = Meter(bounds, usages, state.clock.seconds)
-        life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
+        life = FlowLife(run, mode, self.site, partial(self.interpreter, run, later=later), news, meter)
         life.tree = tree_of(run, self.site, self.settings.pass_env)
         outside = self.outside(run, observer, asker, routing, meter, choice.approve)
         outside = replace(outside, is_attended=choice.is_attended)
         with require_trust(self.trust, run, mode, self.engine):
             return run.with_history(await self.engine.drive(run.id, life, outside))
 
-    def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
-        """An interpreter with the parameters and the context of the run. It has not started."""
+    def interpreter(self, run: LoadedRun, durable: Durable, *, later: Mapping[str, Any] | None = None) -> Interpreter:
+        """An interpreter with the params and the context of the run. `later` are the params of a person's last word."""
         interpreter = Interpreter(durable, run.plan, run.find, same=self.settings.same_failures)
-        interpreter.prepare(self._params(run.about, run.plan), self._context(run.about, run.plans, run.id))
+        params = self._params(run.about, run.plan, run.state.params if later is None else later)
+        interpreter.prepare(params, self._context(run.about, run.plans, run.id))
         return interpreter
 
-    def _params(self, about: StoredRequest, plan: FlowPlan) -> dict[str, Any]:
-        return with_defaults(plan, {**about.implicit, **self.secrets.from_storage(about.request.params)})
+    def _params(self, about: StoredRequest, plan: FlowPlan, later: Mapping[str, Any]) -> dict[str, Any]:
+        given = self.secrets.from_storage({**about.request.params, **later})
+        return with_defaults(plan, {**about.implicit, **given})
+
+    def _checked_params(self, run: LoadedRun, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Params that a person gives to a run that has begun, in their stored form."""
+        if not params:
+            return {}
+        try:
+            declared = with_defaults(run.plan, {**self.secrets.from_storage(run.params), **params})
+        except NodeError as error:
+            raise UsageError(error.message, hint_for_params(run.plan, params)) from error
+        stored: dict[str, Any] = self.secrets.for_storage({name: declared[name] for name in params})
+        return stored
 
     def _context(self, about: StoredRequest, plans: Plans, run: str) -> dict[str, Any]:
         """The value of `context` in expressions, as it was when the attempt was stored.
@@ -359,7 +375,7 @@ class Runs:
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(plan_named, plans)
         plan = plans[about.flow]
-        rows = preview(plan, self._params(about, plan), self._context(about, plans, ""), exists, find, part)
+        rows = preview(plan, self._params(about, plan, {}), self._context(about, plans, ""), exists, find, part)
         rows = [self._with_agent(row, about.request.routing) for row in rows]
         return [replace(row, **self.secrets.for_people(vars(row))) for row in rows] if self.secrets else rows
 

@@ -202,6 +202,7 @@ class RunState:
         self.routing: Mapping[str, Any] | None = None
         self.bounds: Mapping[str, Any] | None = None
         self.permits: Mapping[str, Any] | None = None
+        self.params: dict[str, Any] = {}
         self.clock = RunClock()
         self.started: float | None = None
         self.ended: float | None = None
@@ -438,6 +439,9 @@ class RunState:
 
     def _permitted(self, event: Mapping[str, Any]) -> None:
         self.permits = event
+
+    def _params_changed(self, event: Mapping[str, Any]) -> None:
+        self.params = dict(event["params"])
 
     def _run_started(self, event: Mapping[str, Any]) -> None:
         self.until = event.get("until")

@@ -144,6 +144,8 @@ class Story:
                 yield f"{event.path}/", f"! waits {duration(event.until - now)}: {one_line(event.reason)}"
             case Guided():
                 yield from ((f"{event.path}/", text) for text in guided_lines(event))
+            case run_events.ParamsChanged():
+                yield "", f"other params: {given_words(event.params)}"
             case run_events.SummarySet():
                 yield "", f"summary: {shown(one_line(event.text), LONGEST_SUMMARY)}"
             case _ if line.word in _BELOW:
@@ -321,6 +323,7 @@ _LINES: dict[type[Event], Callable[[Any], tuple[str, str, str]]] = {
     run_events.Asked: lambda event: ("people", "asked", one_line(question_title(event.question))),
     run_events.Answered: _answer,
     run_events.RunParked: lambda event: ("people", "waits", event.reason),
+    run_events.ParamsChanged: lambda event: ("people", "params", given_words(event.params)),
     run_events.Permitted: lambda _: ("people", "permitted", ""),
     run_events.AgentActed: lambda event: ("agent", event.kind, event.text),
     Guided: lambda event: ("agent", event.kind, f"{event.place}: {event.text}".rstrip(": ")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from handrail.extensions.contracts import LastingError, Node, NodeContext, Preview, Work, refuse_changed
+from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNode, Preview, Work, refuse_changed
 from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
@@ -19,6 +19,14 @@ from handrail.steps.services.addresses import parse_remote, public_address
 from handrail.steps.services.forges import FORGES, ForgeName, Proposal, forge_of_remote, forge_site, mark, project_path
 
 LONGEST_TITLE = 250
+PLACE = (
+    Field("forge", ("text", "null"), "the forge; by default the host of the remote says it", choices=tuple(FORGES)),
+    Field(
+        "repository",
+        ("text", "null"),
+        "`OWNER/NAME` or `GROUP/PROJECT`; by default the address of the remote says it",
+    ),
+)
 NODE = Node(
     about="Opens a pull request on GitHub with GITHUB_TOKEN, or a merge request on GitLab with GITLAB_TOKEN. The "
     "branch has to be pushed before. If there is an open one from the branch to the base, that one is used.",
@@ -30,12 +38,7 @@ NODE = Node(
         Field("headOwner", ("text", "null"), "on GitHub: whose fork has the branch; by default the repository itself"),
         Field("draft", ("boolean",), "open it as a draft", default=False),
         REMOTE,
-        Field("forge", ("text", "null"), "the forge; by default the host of the remote says it", choices=tuple(FORGES)),
-        Field(
-            "repository",
-            ("text", "null"),
-            "`OWNER/NAME` or `GROUP/PROJECT`; by default the address of the remote says it",
-        ),
+        *PLACE,
         CWD,
     ),
     outputs={
@@ -50,6 +53,24 @@ NODE = Node(
     },
     where=("forge", "repository", "head", "base"),
 )
+
+
+_FIND = Node(
+    about="Says on which forge the repository of a remote is. Fails if it is on none, or if a login for it is missing. "
+    "It asks only git.",
+    params=(REMOTE, *PLACE, CWD),
+    outputs={"forge": "`github` or `gitlab`", "repository": "`OWNER/NAME` or `GROUP/PROJECT`"},
+)
+
+
+async def _find(work: Work, context: NodeContext) -> Any:
+    kind, project = await _project(await open_repository(work, context), work.params, context)
+    FORGE_MODULES[kind].checked_project(project)
+    FORGE_MODULES[kind].open_service(context.env, True)  # raises an error without a login
+    return {"forge": kind, "repository": project}
+
+
+FIND_FORGE = OneNode(_FIND, _find)
 
 
 class PullRequest(NamedTuple):
