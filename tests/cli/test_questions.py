@@ -438,7 +438,9 @@ def test_an_approval_is_given_or_refused_without_a_file(
 ) -> None:
     project.write(".handrail/flows/ship.yaml", APPROVE)
     project.json("run", "ship", code=4)
-    assert "--question q1 --approve`, or `--reject --note TEXT`" in project.run("answer", "last").err
+    asked = project.run("answer", "last").err
+    assert "--question q1 --approve`, or `handrail answer r-" in asked
+    assert "--question q1 --reject --note TEXT`" in asked
     assert project.json("answer", "last", option, "--note", "so")["status"] == status
     assert events(project, "last", "Answered")[0]["values"] == values
 

@@ -396,8 +396,8 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
             command = f"handrail answer {run_id} --question {question.id}"
             is_approval = kind_of_question(question.question) == "approval"
             needed = " ".join(f"{field.id}=VALUE" for field in form.fields if field.required or len(form.fields) == 1)
-            words = "--approve`, or `--reject --note TEXT`" if is_approval else f"{needed}`, or `--file FILE`"
-            shell.talk(f"answer it: `{command} {words}")
+            ways = ("--approve", "--reject --note TEXT") if is_approval else (needed, "--file FILE")
+            shell.talk(f"answer it: `{command} {ways[0]}`, or `{command} {ways[1]}`")
         raise SystemExit(0 if options["show"] else 4)
     need_trust(app, shell, lambda: programs_of_run(run))
     if file is not None:
