@@ -105,7 +105,8 @@ def test_a_blocked_agent_lets_its_run_wait_for_a_person_and_goes_on_with_the_ans
     nested.write("answer.yaml", "answer: in the drawer\n")
     assert nested.json("answer", waiting["run"], "--file", "answer.yaml")["status"] == "completed"
     said = nested.run("log", waiting["run"]).out
-    assert "cannot go on in Plan: there is no key" in said
+    assert "the agent cannot go on in Plan: there is no key" in said
+    assert "left no record" not in said, "it was not killed"
     assert len(nested.json("sessions")["sessions"]) == 1
 
 

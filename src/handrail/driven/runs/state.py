@@ -374,6 +374,8 @@ class RunState:
     def _asked(self, event: Mapping[str, Any]) -> None:
         path, form = event["path"], event["question"]
         self._withdraw(path)
+        if self._hear(path):  # its agent has ended without a report
+            self.is_counted = False
         id_ = event.get("id") or f"q{len(self.closed) + len(self.questions) + 1}"
         self.questions[path] = Question(id_, path, event["input"], form, self.at)
         if form.get("formId") != RERUN and path in self.steps:

@@ -107,7 +107,8 @@ def take_visit(window: RowWindow, event: Guided) -> None:
 
 def guided_words(event: Guided | GuideNews, *, is_short: bool = False) -> str:
     """What happened in a workflow, in one line. `is_short`: the phase is named beside it already."""
-    text, phase, who = shown(one_line(event.text), SHORT_NOTE), event.phase, caller_words(event.by)
+    text, phase = shown(one_line(event.text), SHORT_NOTE), event.phase
+    who = "" if event.by.startswith("run:") else caller_words(event.by)  # the agent of a run acts for the run
     match event.kind:
         case "entered":
             return f"phase {event.place}"
