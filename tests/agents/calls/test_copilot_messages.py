@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from agents.calls.talking import tell
+from handrail.agents.calls.servers import McpServer
 from handrail.agents.copilot import host
 from handrail.agents.copilot.host import typed_command
 from handrail.agents.copilot.install import command_skills
+from handrail.extensions.registry import Registry
 from support import Project
 
 STEP = "handrail-copilot-workflow_step"
@@ -368,3 +371,16 @@ def test_files_of_the_project_that_decide_about_hooks_are_protected(project: Pro
     begin(project, "blacklist: [fetch]")
     assert "controls its hooks" in call(project, "create", path=path)["permissionDecisionReason"]
     assert "controls its hooks" in call(project, "bash", command=f"echo x > {path}")["permissionDecisionReason"]
+
+
+def test_the_agent_is_asked_to_say_how_the_workflow_ended(project: Project) -> None:
+    begin(project)
+    answers: list[dict[str, Any]] = []
+    for number in (1, 2):
+        arguments = {"action": "next", "session_id": "C", "call_id": str(number)}
+        server = McpServer("copilot", Registry(), os.environ, answers.append)
+        call = {"name": "workflow_step", "arguments": arguments}
+        server.take(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}))
+        server.close()
+    told = [answer["result"]["content"][0]["text"] for answer in answers]
+    assert ["Tell them how the workflow ended" in text for text in told] == [False, True]

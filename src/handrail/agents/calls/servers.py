@@ -235,7 +235,9 @@ class McpServer:
             report = self.ask_person(sessions, ref.session, action, arguments)
         if report.state.is_active and report.refusal is None:
             hook_files.remember_shown(ref.folder, context_mark(state_to_json(report.state)), caller["call"])
-        return _text_result(report.message, failed=report.refusal is not None)
+        is_unseen = report.state.status == "done" and not getattr(self.registry.host(self.agent), "SHOWS_END", True)
+        tail = "\n\nThe person does not see this. Tell them how the workflow ended." if is_unseen else ""
+        return _text_result(report.message + tail, failed=report.refusal is not None)
 
     def ask_person(self, sessions: Sessions, session: str, action: str, arguments: Mapping[str, Any]) -> SessionReport:
         """`blocked` or `cancel`: a person is asked, and told that they are."""

@@ -27,6 +27,8 @@ COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
 CONVERSATION: str | None = None
 ENFORCES: Mapping[str, Enforcement] = {**requests.ENFORCED, "stop": "partial"}
 LINKS = True
+SHOWS_END = False
+"""No hook can show a text to the person alone, so the agent is asked to say how a workflow ended."""
 STOP_CAP = 8
 """How often Copilot CLI lets a hook send the agent on after one prompt."""
 SERVERS = (".mcp.json", ".github/mcp.json")

@@ -97,6 +97,7 @@ class Host(Protocol):
 
     `LINKS`: a link leads from the conversation to its session; if False, the host names project and session itself.
     `CONVERSATION` is the environment variable with the id of the conversation; None if the host sets none.
+    A host that cannot show the person how a workflow ended has `SHOWS_END = False`; the agent is then asked to say it.
     `ENFORCES` says how well this host can enforce each rule; `docs/reference/hosts.md` shows what was measured.
     If the history keeps what a compaction took from the model, the module has `kept(history: bytes) -> bytes`: the part
     that the model can still read.
