@@ -48,7 +48,19 @@ def checked(held: bool, detail: str) -> dict[str, Any]:
 
 
 JOURNAL = [
-    ("person", [{"type": "Started", "task": "the login", "idle_limit": 3, "reminder_limit": 12, "same_limit": 3}]),
+    (
+        "person",
+        [
+            {
+                "type": "Started",
+                "task": "the login",
+                "idle_limit": 3,
+                "reminder_limit": 12,
+                "same_limit": 3,
+                "cancel": "",
+            }
+        ],
+    ),
     ("agent", [{"type": "SentOn", "at": 0, "idle": 1}]),
     ("agent", [moved(0, "Plan", "planned")]),
     ("agent", [checked(False, "it does not exist")]),

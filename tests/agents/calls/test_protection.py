@@ -219,3 +219,12 @@ def test_the_tool_says_that_hooks_do_not_run(active: Project, monkeypatch: pytes
     server.close()
     assert "Handrail's hook did not see this call" in answers[0]["result"]["content"][0]["text"]
     assert active.json("status", "--session", "claude-C")["steps"] == 0
+
+
+def test_a_settings_file_that_the_agent_wrote_anew_is_as_it_was_installed(project: Project) -> None:
+    project.workflow("w", ["look", "build"])
+    assert project.run("install", "claude").code == 0
+    settings = home(project) / ".claude" / "settings.json"
+    settings.write_text(json.dumps({"model": "sonnet", **json.loads(settings.read_text())}, separators=(",", ":")))
+    begun = said(project, "UserPromptExpansion", command_name="workflow", command_args="w tea")
+    assert "systemMessage" not in begun

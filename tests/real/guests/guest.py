@@ -40,8 +40,8 @@ def _told(event: Json) -> str:
     return " ".join(str(part) for part in parts if part not in (None, ""))
 
 
-PASSING = frozenset(["time", "seconds", "task_id", "cwd", "folder"])
-"""What differs between two sessions with the same events. Codex does not tell the folder of a call."""
+PASSING = frozenset(["time", "seconds", "task_id", "cwd", "folder", "by"])
+"""What differs between sessions with the same events. Codex does not tell the folder of a call; `by` is the agent."""
 
 
 def _without(value: Any, names: frozenset[str]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from handrail.base.files import is_below, make_private, mode_of, real_inside, re
 from handrail.extensions.contracts import Market, Recipe, Stubs
 from handrail.extensions.registry import Registry
 from handrail.settings.environment import is_installed
+from handrail.source import text_edits
 from handrail.source.plain_text import some
 
 
@@ -191,16 +193,28 @@ def differences(app: App, agent: str) -> list[str]:
         installer = installer_for(app, agent, for_project=for_project)
         if not os.path.lexists(installer.record):
             continue
-        found += [
-            f"{setting} switches hooks off" for setting in (getattr(installer.recipe, "switched_off", None) or list)()
-        ]
+        switches = getattr(installer.recipe, "switched_off", None) or list
+        found += [f"{setting} switches hooks off" for setting in switches()]
         try:
-            paths = [change.path for change in installer.plan_install()]
+            paths = [change.path for change in installer.plan_install() if not _means_the_same(change)]
         except HandrailError as error:
             found.append(error.message)
         else:
             found += [f"not as `handrail install {agent}` writes it: {some(paths, 3)}"] if paths else []
     return list(dict.fromkeys(found))
+
+
+def _means_the_same(change: FileChange) -> bool:
+    """True if a file has all that it would get, in another form: agents write their own settings anew."""
+    texts = _read(change.path) or "", change.text or ""
+    try:
+        if change.path.endswith(".toml"):
+            one, other = map(tomllib.loads, texts)
+        else:
+            one, other = (json.loads(text_edits.without_comments(text)) for text in texts)
+    except ValueError:
+        return False
+    return bool(one == other)
 
 
 def write_marketplace(market: Market, folder: str) -> list[str]:
