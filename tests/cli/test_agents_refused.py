@@ -57,6 +57,7 @@ LOOSENING = [
     ("prune", "--keep", "0", "--yes"),
     ("scope", "reset", "k", "--yes"),
     ("import", "agentweaver"),
+    ("adopt", "/elsewhere"),
     ("uninstall", "claude"),
     ("trust",),
     ("playbook init", "--no-agent", "--yes"),

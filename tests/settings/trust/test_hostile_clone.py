@@ -152,6 +152,7 @@ RUNS = [
     ("run", "evil-flow", "--dry-run"), ("run", "evil-flow", "--help"),
 ]  # fmt: skip
 CALLS: dict[str, list[tuple[str, ...]]] = {
+    "adopt": [("adopt", "/elsewhere")],
     "answer": [("answer", RUN, "--file", "yes.yaml"), ("answer", RUN, "--show")],
     "artifacts": [("artifacts",), ("artifacts", RUN)],
     "blocked": [("blocked", "no key", "--session", SESSION)],
