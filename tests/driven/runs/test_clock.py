@@ -105,6 +105,7 @@ def test_what_was_printed_after_the_last_record_of_a_killed_process_counts_every
     topic = RunTopic(flow(FLOW), lambda _: None, 1, {}, stopped)
     head = topic.rows.get("head", "") or {}
     assert (summary(stopped).seconds, head["seconds"], head["since"]) == (22.0, 22.0, None)
+    assert (summary(stopped).is_least, head["atLeast"]) == (True, True)
     assert (head["ended"], topic.tree.get("a/x")["worked"]) == (22.0, 20.0)
     resumed: Records = [*begun, (90.0, replace(RESUMED, heard=22.0)), (90.0, NodeStarted("a/x", "i", 2))]
     topic = RunTopic(flow(FLOW), lambda _: None, 1, {}, resumed)

@@ -142,9 +142,9 @@ def test_only_what_changed_gets_a_new_number() -> None:
 
 
 def test_a_run_that_nobody_drives_is_interrupted_on_its_own_screen_too() -> None:
-    entry = {"id": "run:r", "status": "interrupted", "seconds": 20.0}
-    head = {"status": "delayed", "seconds": None, "since": 5.0}
-    assert with_interruption(head, entry) == {"status": "interrupted", "seconds": 20.0, "since": None}
+    entry = {"id": "run:r", "status": "interrupted", "seconds": 20.0, "atLeast": True}
+    head = {"id": "run:r", "status": "delayed", "seconds": None, "since": 5.0, "atLeast": False}
+    assert with_interruption(head, entry) == {**entry, "since": None}
     assert with_interruption(head, {**entry, "status": "delayed"}) == with_interruption(head, None) == head
     nodes = [{"id": one, "status": one} for one in ("running", "delayed", "waiting", "done")]
     found = [row["status"] for row in nodes_with_interruption(nodes, entry)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from handrail.tui.lines.run import artifact_lines, reason_lines, run_seconds, tail_lines
+from handrail.tui.lines.run import artifact_lines, reason_lines, run_seconds, tail_lines, took_text
 from handrail.tui.lines.run_tree import FoldedTree, tree_lines
 from handrail.tui.lines.session import phase_lines
 from handrail.tui.lines.words import (
@@ -21,7 +21,6 @@ from handrail.tui.lines.words import (
     right,
     rule,
     sign,
-    spell,
     wrapped,
 )
 from handrail.view.rows.rows import Row
@@ -148,7 +147,7 @@ def _place(row: Row, times: Times) -> str:
         took = row.get("seconds")
         if took is None and row.get("started") is not None and row.get("ended") is not None:
             took = row["ended"] - row["started"]
-        return duration(took) if took is not None else place
+        return took_text(row, took) if took is not None else place
     if row.get("group") in ("recent", "needs") or (isinstance(why, dict) and why.get("message")):
         reason = str(why.get("message") or why.get("code")) if isinstance(why, dict) else str(why or "")
         step = _near(why.get("path")) if isinstance(why, dict) else place
@@ -205,7 +204,7 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     first_step = tree.first_step()
     place = f" at {path_words(first_step)}" if first_step and status not in ("completed",) else ""
     yield line(None, "   ", sign(status), f" {word_of(status)}{place}")
-    took = spell(run_seconds(head, times.now))
+    took = took_text(head, run_seconds(head, times.now))
     yield line(None, f"   {head.get('done') or 0}/{head.get('total') or 0} steps · {took} · {money(head.get('usage'))}")
     yield from reason_lines(head, width)
     folds = {

@@ -67,11 +67,16 @@ def run_seconds(head: Row, now: float) -> float | None:
     return head.get("seconds") if since is None else max(0.0, now - since)
 
 
+def took_text(row: Row, seconds: float | None) -> str:
+    """A duration, with a sign if it is only the least: a process was killed, and its last moments are not known."""
+    return f"{'≥ ' if row.get('atLeast') and seconds is not None else ''}{spell(seconds)}"
+
+
 def _figures(head: Row, seconds: float | None) -> Iterator[str]:
     if head.get("total"):
         yield f"{head.get('done') or 0}/{head['total']}"
     if seconds is not None:
-        yield spell(seconds)
+        yield took_text(head, seconds)
     limit = (head.get("limits") or {}).get("usd") if isinstance(head.get("limits"), dict) else None
     yield money(head.get("usage")) + (f" of ${limit:g}" if isinstance(limit, int | float) else "")
 

@@ -148,6 +148,7 @@ def _run(run: Summary, opened_at: float | None) -> Ranked:
         "started": run.started if run.started is not None else run.created,
         "ended": run.ended,
         "seconds": run.seconds if run.driver is None else None,
+        "atLeast": run.is_least,
         "last": glance.get("last"),
         "usage": glance.get("usage") or {},
         "modes": glance.get("modes", ["restart"]) if run.driver is None and status != "damaged" else [],
@@ -162,7 +163,7 @@ def with_interruption(head: dict[str, Any], entry: Mapping[str, Any] | None) -> 
     status = None if entry is None else entry.get("status")
     if entry is None or (status, head.get("status")) not in _UNDRIVEN:
         return head
-    return {**head, "status": status, "seconds": entry.get("seconds"), "since": None}
+    return {**head, "status": status, "seconds": entry.get("seconds"), "since": None, "atLeast": entry.get("atLeast")}
 
 
 def nodes_with_interruption(nodes: list[dict[str, Any]], entry: Mapping[str, Any] | None) -> list[dict[str, Any]]:
@@ -265,6 +266,7 @@ def _session(session: SessionLine, opened_at: float | None) -> Ranked:
         "about": clean(session.task)[:SHORT],
         "place": [clean(part)[:SHORT] for part in session.place],
         **dict.fromkeys(("round", "delay", "doing", "seconds")),
+        "atLeast": False,
         "need": need,
         "done": session.done,
         "total": session.total,

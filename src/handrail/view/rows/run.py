@@ -360,6 +360,7 @@ class RunTopic:
             "status": "delayed" if is_delayed else state.status,
             "seconds": None if since is not None or clock.last is None else round(clock.seconds, 3),
             "since": since,
+            "atLeast": clock.has_gaps,
             "outcome": state.outcome if is_over or state.outcome == run_events.DENIED else None,
             "why": self._end_reason(),
             "done": len(self._finished_steps),

@@ -33,7 +33,7 @@ const tell = (row, now) => {
   if (isLeft(row)) return [`${row.status}${placeOf(row) ? ` at ${placeOf(row)}` : ""}`, "no process"];
   if (row.delay) return [row.delay.reason ?? "delayed", row.delay.until ? `in ${duration(row.delay.until - now)}` : ""];
   if (row.group === "needs") return [whyOf(row) || placeOf(row), row.seen === false ? "new" : ""];
-  if (isOver(row)) return [whyOf(row), row.seconds != null || row.ended ? duration(row.seconds ?? row.ended - row.started) : ""];
+  if (isOver(row)) return [whyOf(row), row.seconds != null || row.ended ? `${row.atLeast ? "≥ " : ""}${duration(row.seconds ?? row.ended - row.started)}` : ""];
   const quiet = row.last != null && now - row.last > QUIET ? `quiet ${age(row.last, now)}` : "";
   return [placeOf(row), [quiet, row.kind === "session" ? row.who : ""].filter(Boolean).join(" · ")];
 };

@@ -74,7 +74,7 @@ export const RunHead = ({ id, head, status, took, quiet, delay, artifacts, place
     <p class="facts">
       <span><span class=${`sign ${status}`} aria-hidden="true">${SIGNS[status] ?? "·"}</span> <strong class=${`word ${status}`}>${WORDS[status] ?? status}</strong></span>
       <span>${head.done ?? "–"}/${head.total == null ? "– steps" : plural(head.total, "step")}</span>
-      <span title="how long Handrail drove it">${duration(took)}</span>
+      <span title="how long Handrail drove it">${head.atLeast || status === "interrupted" ? "≥ " : ""}${duration(took)}</span>
       <span title="cost">${cost(head.usage)}${limitOf(head)}</span>
       ${delay > 0 ? html`<span class="word delayed">continues in ${duration(delay)}</span>` : null}
       ${quiet > QUIET && status === "running" ? html`<span class="word waiting">quiet ${duration(quiet)}</span>` : null}
