@@ -117,6 +117,21 @@ def test_a_failing_flow_fails_the_job_and_its_log_has_the_output(run: Any, machi
     assert "expected 3, found 4" in ended.stdout + ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("run", "approve"),
+    [
+        (lambda machine: github(machine, "run"), lambda machine: github(machine, "approve")),
+        (lambda machine: gitlab(machine, "release"), lambda machine: gitlab(machine, "approve")),
+    ],
+)
+def test_a_run_that_fails_after_the_approval_fails_the_job(run: Any, approve: Any, machine: Machine) -> None:
+    machine.shell("git tag v1", {})  # the last step cannot make it again
+    run(machine)
+    ended = approve(machine)
+    assert ended.returncode == 1
+    assert "already exists" in ended.stdout + ended.stderr
+
+
 def test_a_broken_definition_fails_the_first_job_with_an_annotation(machine: Machine) -> None:
     flow = machine.project / ".handrail" / "flows" / "release.yaml"
     flow.write_text("phases: 3\n", encoding="utf-8")

@@ -117,6 +117,22 @@ def test_a_person_moves_a_session_to_any_phase(ship: Project) -> None:
     assert ship.json("goto", "Plan", "--reason", "again")["phase"]["id"] == "plan"
 
 
+def test_phases_that_a_person_skips_are_not_shown_as_done(ship: Project) -> None:
+    ship.json("next")
+    ship.json("goto", "check", "--reason", "no time")
+    assert [
+        line.strip() for line in ship.run("status").out.splitlines() if line.startswith("  ") and " • " in line
+    ] == ["✓ 1. • Plan", "· 2. • Build (skipped)", "● 3. • Check"]
+    ship.json("goto", "build", "--reason", "there is time")
+    ship.json("next")
+    assert "✓ 2. • Build\n" in ship.run("status").out
+
+
+def test_next_while_the_session_waits_says_how_to_answer(ship: Project) -> None:
+    ship.json("blocked", "there is no key")
+    assert "`handrail unblock --note 'your answer'`" in ship.run("next").out
+
+
 def test_a_move_ends_the_wait_for_a_person(ship: Project) -> None:
     ship.json("blocked", "there is no key")
     view = ship.json("goto", "build", "--reason", "it needs no key")

@@ -34,9 +34,10 @@ def test_a_long_line_of_output_ends_with_a_mark() -> None:
 
 
 def test_the_last_line_of_a_failed_command_is_cut_with_a_mark(project: Project) -> None:
-    step = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'head -c 500 /dev/zero | tr \\\\0 x; exit 1']}}"
+    line = "head -c 500 /dev/zero | tr \\\\0 x; exit 1"
+    step = f"{{id: x, node: command, params: {{argv: [/bin/sh, -c, '{line}']}}}}"
     project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{step}]}}]\n")
-    assert project.json("run", "demo", code=1)["error"] == f"`/bin/sh` ended with 1: {'x' * 399}…"
+    assert project.json("run", "demo", code=1)["error"] == f"`{line}` ended with 1: {'x' * 399}…"
 
 
 def test_phases_and_failing_steps_that_are_not_named_are_marked(project: Project) -> None:

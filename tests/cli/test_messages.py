@@ -70,3 +70,41 @@ def test_show_names_a_schema_and_shortens_a_check(project: Project) -> None:
     assert "makes a.json, schema s\n" in f"{said}\n"
     assert "expects file: a.json\n" in said
     assert "expects run: make test" in said
+
+
+STEP = "{id: x, node: set, params: {v: '${params.version}'}}"
+FLOW = f"params: {{version: {{required: true}}}}\nphases: [{{id: a, steps: [{STEP}]}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (("run", "ship"), "give parameters with `--param version=VALUE`"),
+        (("run", "ship", "1.2"), "give its parameters by name: `--param version=VALUE`; or declare"),
+        (("run", "ship", "--version=1.2"), "a parameter is given as `--param version=VALUE`; "),
+    ],
+)
+def test_a_flow_that_is_called_in_a_wrong_way_says_the_right_one(
+    project: Project, argv: tuple[str, ...], hint: str
+) -> None:
+    project.write(".handrail/flows/ship.yaml", FLOW)
+    said = project.run(*argv)
+    assert said.code in (1, 2)
+    assert f"\nhint: {hint}" in said.err
+
+
+def test_a_field_that_a_question_does_not_have_is_named(project: Project) -> None:
+    form = "formId: go, title: Release?, fields: [{id: note, type: text, label: New?}]"
+    step = f"{{id: go, node: user-input, params: {{{form}}}}}"
+    project.write(".handrail/flows/ask.yaml", f"phases: [{{id: a, steps: [{step}]}}]\n")
+    project.run("run", "ask")
+    said = project.run("answer", "last", "other=1").err
+    assert "`other=1`: there is no field `other`; fields: note" in said
+    assert "`other`: write FIELD=VALUE; fields: note" in project.run("answer", "last", "other").err
+
+
+def test_a_failed_line_is_called_by_itself_and_a_long_one_by_the_shell(project: Project) -> None:
+    for name, line in (("short", "exit 3"), ("long", f"exit 3 # {'x' * 60}")):
+        project.write(f".handrail/flows/{name}.yaml", f"phases: [{{id: a, steps: [{{id: x, run: '{line}'}}]}}]\n")
+    assert project.json("run", "short", code=1)["error"] == "`exit 3` ended with 3"
+    assert project.json("run", "long", code=1)["error"] == "`/bin/sh` ended with 3"

@@ -24,6 +24,7 @@ STEP = FLOW % "    steps:\n      - {id: x, node: set, params: {%s}}\n"
         (FLOW % "    - {id: nap, node: wait}\n", 3, 5, "a list cannot begin here", "write the key of the list"),
         (FLOW % "      - {id: nap, node: wait}\n", 3, 7, "a list cannot begin here", "write the key of the list"),
         ("a: b: c\n", 1, 5, "`:` is not allowed here", "put text that contains `: ` in quotes"),
+        ("a:\n  - b\n - c\n", 3, 2, "a key was expected here, found `-`", "begin every item with `- `"),
         ('a: "x" y\n', 1, 8, "a key was expected here", "keys of one mapping"),
     ],
 )

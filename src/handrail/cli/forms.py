@@ -226,7 +226,8 @@ def typed_answers(form: Form, words: Sequence[str]) -> dict[str, Any]:
         name, equals, text = word.partition("=")
         try:
             if not equals or name not in fields:
-                raise Unclear(did_you_mean(name, fields) or f"write FIELD=VALUE; fields: {some(list(fields))}")
+                what = f"there is no field `{name}`" if equals else "write FIELD=VALUE"
+                raise Unclear(did_you_mean(name, fields) or f"{what}; fields: {some(list(fields))}")
             values[name] = _value_of_text(fields[name], choices(fields[name], values), text)
         except Unclear as error:
             wrong[name] = f"`{word}`: {error}"

@@ -309,6 +309,7 @@ class _Mistake:
 
 
 _COLUMN = "keys of one mapping begin in the same column"
+_SAME_COLUMN = "begin every item with `- `, in the same column"
 _QUOTES = "put the text in quotes"
 _MISTAKES = (
     _Mistake("another document", "a second document starts here", "keep one document per file; remove the `---` line"),
@@ -342,9 +343,7 @@ _MISTAKES = (
         "a key was expected here, found {sign}",
         f"{_COLUMN}; no text is allowed after a closing quote or bracket",
     ),
-    _Mistake(
-        "'-' indicator", "a list item was expected here, found {sign}", "begin every item with `- `, in the same column"
-    ),
+    _Mistake("'-' indicator", "a list item was expected here, found {sign}", _SAME_COLUMN),
     _Mistake("expected ':'", "", "write `key: value`, with a space after the colon", "this key has no `: ` after it"),
     _Mistake("unknown escape", "this escape is not known", "write `\\\\` for a backslash, or use single quotes"),
     _Mistake("escape code", "this escape does not name a character", "write the character itself"),
@@ -384,6 +383,8 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
         message = mistake.at_start
     code = "yaml-many-documents" if mistake.parser_text == "another document" else "yaml-syntax"
     hint = "indent with spaces, not tabs" if sign == "a tab" else mistake.hint or None
+    if mistake.parser_text == "did not find expected key" and sign == "`-`" and not lines[line][:column].strip():
+        hint = _SAME_COLUMN
     return Trouble(code, line + first_line, column + 1, message.replace("{sign}", sign), hint, 1, True)
 
 

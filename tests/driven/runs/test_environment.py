@@ -321,7 +321,7 @@ def test_observers_and_error_messages_have_no_secrets(place: Place) -> None:
     observe: Callable[[run_events.Event], None] = seen.append
     runs = place.app(TOKEN=SECRET).runs
     run = asyncio.run(runs.drive(runs.load("r-1"), observer=observe))
-    assert run.state.error == "`/bin/sh` ended with 1: no [hidden]"
+    assert run.state.error == "`echo no $T; exit 1` ended with 1: no [hidden]"
     assert SECRET not in repr(seen)
 
 

@@ -136,7 +136,7 @@ def _long_form(flow: LoadState, item: TreeNode) -> TreeNode:
     elif run.kind not in ("text", "list"):
         flow.problem(run, "wrong-type", f"`run` has to be text or a list, found {found(run)}", "write `run: make test`")
     elif run.kind == "text" and "${" in run.value:
-        hint = "write `params: {env: {NAME: ${...}}}` beside `run`, and `$NAME` in the line"
+        hint = 'write `params: {env: {NAME: "${...}"}}` beside `run`, and `$NAME` in the line'
         flow.problem(run, "bad-value", "a line for the shell takes no `${...}`, because the shell would read it", hint)
     elif run.kind == "text" and not run.value.strip():
         flow.problem(run, "blank-text", "`run` is blank", "write a command, such as `make test`")

@@ -192,7 +192,8 @@ def with_task(plan: FlowPlan, request: RunRequest) -> dict[str, Any]:
         return request.params
     if plan.params is None or plan.is_foreign or any(param.name == "task" for param in plan.params):
         return {**request.params, "task": request.task}
-    raise UsageError(f"flow `{plan.id}` takes no task", "declare `params: {task: {required: true}}` in the flow")
+    way = f"give its parameters by name: `--param {plan.params[0].name}=VALUE`; or " if plan.params else ""
+    raise UsageError(f"flow `{plan.id}` takes no task", way + "declare `params: {task: {required: true}}` in the flow")
 
 
 def scope_of(request: RunRequest, project: str, secrets: Secrets, *, is_foreign: bool) -> str:

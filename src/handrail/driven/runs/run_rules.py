@@ -187,7 +187,8 @@ def hint_for_params(plan: FlowPlan, params: Mapping[str, object]) -> str:
         if name in params and name not in declared:
             ways = f"declare it in the flow: `params: {{{name}: {{}}}}`, or write `form: agentweaver` there"
             return f"`{option}` sets the param `{name}`; {ways}"
-    return "give parameters with `--param NAME=VALUE`"
+    missing = [param.name for param in plan.params or () if param.required and params.get(param.name) is None]
+    return f"give parameters with `--param {(*missing, 'NAME')[0]}=VALUE`"
 
 
 def refuse_phases(plan: FlowPlan, request: RunRequest) -> None:

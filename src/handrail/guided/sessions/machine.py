@@ -86,6 +86,7 @@ class State(Record):
     `question` is what it asks a person, and `reason` why; in an active session, that is to cancel the workflow. `note`
     is what a person told the agent in this phase; `exchanges` counts questions and notes. `cancel` is the policy of the
     settings, empty if they have none. `ended_by` is who cancelled the workflow. `folder` is where exit checks ran last.
+    `skipped` are the stops that a person's moves passed.
     """
 
     status: Status = "none"
@@ -116,6 +117,7 @@ class State(Record):
     cancel: str = ""
     ended_by: str = ""
     folder: str = ""
+    skipped: tuple[int, ...] = ()
 
     @property
     def is_active(self) -> bool:
@@ -320,6 +322,7 @@ def state_from_json(data: StateData) -> State:
         fields: dict[str, Any] = {**data}
         fields["summaries"] = tuple((phase, text) for phase, text in fields.get("summaries", ()))
         fields["refused"] = tuple(fields.get("refused", ()))
+        fields["skipped"] = tuple(fields.get("skipped", ()))
         return State(**fields)
     except (TypeError, ValueError) as error:
         raise ValueError(f"not a state: {error}") from error
@@ -499,12 +502,14 @@ def _after_move(state: State, event: Moved | Looped | WentTo) -> State:
         same_failures=0,
         summaries=summaries,
         guidance=event.guidance,
+        skipped=tuple(stop for stop in state.skipped if stop != event.to),
         **_NOT_ASKING,
     )
     if not isinstance(event, WentTo):
         return moved
     note = f"A person moved the workflow here: {event.reason}"
-    return moved._replace(checked="", failure="", note=note, summaries=summaries[: event.kept])
+    skipped = tuple(sorted({*moved.skipped, *range(event.origin, event.to)}))
+    return moved._replace(checked="", failure="", note=note, summaries=summaries[: event.kept], skipped=skipped)
 
 
 def _summaries(state: State, event: Moved | Finished) -> Summaries:

@@ -37,6 +37,7 @@ SECONDS = 3600.0
 OUTPUT_BYTES = 64 * 1024
 MAX_OUTPUT = 16 * 1024 * 1024
 LONGEST_LINE = 400
+LONGEST_NAME = 60
 
 
 def program_environment(work: Work, context: NodeContext, more: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -121,12 +122,18 @@ async def _run_command(work: Work, context: NodeContext) -> Any:
     notice = f"… {result.left_out} bytes before this were left out\n" if result.left_out else ""
     output = notice + result.output
     if result.timed_out:
-        raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}", output=output)
+        raise NodeError("timeout", f"`{_name(argv)}` was not done after {counted(seconds, 'second')}", output=output)
     if result.exit_code != 0 and not work.params["mayFail"]:
         reason = shown(telling_line(result.output), LONGEST_LINE)
-        message = f"`{argv[0]}` ended with {result.exit_code}{f': {reason}' if reason else ''}"
+        message = f"`{_name(argv)}` ended with {result.exit_code}{f': {reason}' if reason else ''}"
         raise NodeError("exit-code", message, output=output)
     return {"exitCode": result.exit_code, "output": output, "result": _last_json(result.output)}
+
+
+def _name(argv: list[str]) -> str:
+    """What people call a command: its program, or the line that it gives to the shell if that is short."""
+    is_line = argv[:2] == ["/bin/sh", "-c"] and len(argv) == 3 and len(argv[2]) <= LONGEST_NAME and "\n" not in argv[2]
+    return argv[2] if is_line else argv[0]
 
 
 def _words(items: list[Any]) -> list[str]:

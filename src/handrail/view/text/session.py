@@ -33,7 +33,9 @@ def session_text(report: SessionReport, session: str | None, clock: Callable[[fl
 
 def _lines(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> Iterator[str]:
     plan, state, event = report.plan, report.state, report.event
-    if plan is None or (report.refusal is not None and report.refusal.code != "check-failed"):
+    if plan is not None and report.refusal is not None and report.refusal.code == "waiting":
+        yield from _question_lines(state, session)
+    elif plan is None or (report.refusal is not None and report.refusal.code != "check-failed"):
         yield report.message
     elif report.refusal is not None:
         yield from check_lines(report.results, plan.stops[state.at])
@@ -91,7 +93,7 @@ def _status_lines(plan: Plan, state: State, session: str | None, clock: Callable
     yield f"task:     {one_line(state.task)}"
     yield f"started:  {clock(state.started)}" + (f", {counted(state.steps, 'step')} so far" if state.steps else "")
     yield ""
-    yield from _phases(plan, state.at)
+    yield from _phases(plan, state)
     yield from ["", *_question_lines(state, session)] if state.question else ()
     refused_lines = [f"! an agent tried `{command}`; only a person may run it" for command in state.refused]
     yield from ["", *refused_lines] if refused_lines else ()
@@ -99,18 +101,20 @@ def _status_lines(plan: Plan, state: State, session: str | None, clock: Callable
     yield from ["", "Done so far:", *summaries] if summaries else ()
 
 
-def _phases(plan: Plan, current: int) -> Iterator[str]:
-    """The phases around the current one, with signs for done, current and to come."""
-    limit = words.MAX_LISTED
+def _phases(plan: Plan, state: State) -> Iterator[str]:
+    """The phases around the current one, with signs for done, skipped, current and to come."""
+    limit, current = words.MAX_LISTED, state.at
     first = max(0, min(current - limit // 2, len(plan.stops) - limit))
     last = min(len(plan.stops), first + limit)
     if first:
         yield f"  … {first} before"
     for number in range(first, last):
         stop = plan.stops[number]
-        sign = SIGNS["done" if number < current else "running" if number == current else "pending"]
+        is_skipped = number < current and number in state.skipped
+        behind = "skipped" if is_skipped else "done"
+        sign = SIGNS[behind if number < current else "running" if number == current else "pending"]
         path = "".join(f"{level.name} > " for level in stop.levels[1:])
-        yield f"  {sign} {stop.number}. {path}{stop.emoji} {stop.name}"
+        yield f"  {sign} {stop.number}. {path}{stop.emoji} {stop.name}{' (skipped)' if is_skipped else ''}"
     if last < len(plan.stops):
         yield f"  … {len(plan.stops) - last} after"
 
