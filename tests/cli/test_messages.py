@@ -81,7 +81,7 @@ FLOW = f"params: {{version: {{required: true}}}}\nphases: [{{id: a, steps: [{STE
     [
         (("run", "ship"), "give parameters with `--param version=VALUE`"),
         (("run", "ship", "1.2"), "give its parameters by name: `--param version=VALUE`; or declare"),
-        (("run", "ship", "--version=1.2"), "a parameter is given as `--param version=VALUE`; "),
+        (("run", "ship", "--version=1.2"), "a parameter of the flow is `--param version=VALUE`; "),
     ],
 )
 def test_a_flow_that_is_called_in_a_wrong_way_says_the_right_one(

@@ -151,9 +151,10 @@ def run(argv: list[str]) -> None:
         if isinstance(error, click.NoSuchOption):
             options = [] if context is None else [name for one in context.command.params for name in one.opts]
             message = f"there is no option `{error.option_name}`"
+            hint = did_you_mean(error.option_name, options) or hint
             if context is not None and context.command.name == "run":
-                hint = f"a parameter is given as `--param {error.option_name.lstrip('-')}=VALUE`; {hint}"
-            hint = table.FORMER_OPTIONS.get(error.option_name) or did_you_mean(error.option_name, options) or hint
+                hint = f"a parameter of the flow is `--param {error.option_name.lstrip('-')}=VALUE`; {hint}"
+            hint = table.FORMER_OPTIONS.get(error.option_name) or hint
         elif isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "run_id":
             hint = "name one, or write `last`; `handrail runs` lists them"
         raise UsageError(message, hint) from error
