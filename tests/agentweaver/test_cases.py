@@ -155,7 +155,7 @@ def test_a_plan_is_revised_until_it_is_approved(cases: Scene, heard: list[str], 
     assert not cases.file("plan-json-file", turns + 1).exists()
     assert f"This is round {turns}." in heard[-1]
     assert str(cases.file("plan-json-file", turns)) in heard[-1]
-    assert NOT_PROVIDED in heard[-1], "there is no issue"
+    assert NOT_PROVIDED not in heard[-1], "there is no issue, so no line speaks of one"
     assert len(heard) == turns * 2 - 1
 
 
@@ -201,7 +201,7 @@ def test_findings_are_selected_by_rule_then_by_a_person(cases: Scene, heard: lis
     assert not cases.file("review-fix-json-file", 3).exists()
     first = heard[1].partition("# Additional instructions")[2]
     assert first.index("Be careful.") < first.index("A wrong result")
-    assert NOT_PROVIDED in heard[1]
+    assert NOT_PROVIDED not in heard[1]
 
 
 @pytest.mark.whole

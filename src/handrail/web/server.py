@@ -120,8 +120,7 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
     page, actions = web_page_folder(), Actions(app, "web")
     reason = READ_ONLY if actions.app.is_leashed else AS_ASKED if serving.is_read_only else ""
     statuses = json.dumps({status: [sign.char, word_of(status)] for status, sign in OF_STATUS.items()})
-    facts = {"STATUSES": statuses, "PROJECT": os.path.basename(app.project), "READ-ONLY": reason}
-    text = _index_page(page, facts)
+    text = _index_page(page, {"STATUSES": statuses, "PROJECT": os.path.basename(app.project), "READ-ONLY": reason})
 
     async def enter(request: Request) -> Response:
         cookie = door.admit(request.query_params.get("token", ""))
@@ -145,9 +144,8 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
     has_login = serving.credentials is not None
     if serving.credentials is not None:
         routes.append(LoginPage(door, serving.credentials, app.clock, partial(_entrance, address)).route)
-    answer_missing, answer_state, answer_bug = map(
-        answer_with, (RequestRefusal.MISSING, RequestRefusal.STATE, RequestRefusal.BUG)
-    )
+    refusals = (RequestRefusal.MISSING, RequestRefusal.STATE, RequestRefusal.BUG)
+    answer_missing, answer_state, answer_bug = map(answer_with, refusals)
     handlers: dict[Any, Any] = {
         404: answer_missing,
         405: answer_missing,

@@ -176,8 +176,13 @@ def _write(path: str, text: str) -> None:
 
 def found_agents(registry: Registry, env: Mapping[str, str]) -> list[str]:
     """The agents that Handrail can be installed into and whose program is on the PATH, or chosen by a variable."""
-    programs = {agent: registry.executor(agent).PROGRAM for agent in registry.installable()}
-    return [agent for agent, program in programs.items() if is_installed(program, env)]
+    return [agent for agent in registry.installable() if program_is_there(registry, agent, env) is not False]
+
+
+def program_is_there(registry: Registry, agent: str, env: Mapping[str, str]) -> bool | None:
+    """True if the program of an agent is on the PATH; None if Handrail does not know its name."""
+    known = agent in registry.executors()
+    return is_installed(registry.executor(agent).PROGRAM, env) if known else None
 
 
 def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:

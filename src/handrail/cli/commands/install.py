@@ -12,7 +12,14 @@ from typing import Any
 
 import click
 
-from handrail.agents.calls.install import FileChange, Installer, found_agents, installer_for, write_marketplace
+from handrail.agents.calls.install import (
+    FileChange,
+    Installer,
+    found_agents,
+    installer_for,
+    program_is_there,
+    write_marketplace,
+)
 from handrail.app import App
 from handrail.base.errors import HandrailError, UsageError
 from handrail.cli.options import command_for_scope, installable, known_agent, option_group
@@ -76,7 +83,7 @@ def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: 
         success = f"installed into {name}; restart it, then type {app.registry.host(name).COMMANDS['start']}"
         with WaitingLine(shell, f"looking at the files of {name}"):
             changes, warnings = installer.plan_install(), app.names_unknown_to([name])
-        if name not in found_agents(app.registry, app.env):
+        if program_is_there(app.registry, name, app.env) is False:
             shell.talk(f"warning: {name} itself is not installed, or not on the PATH")
         _apply_and_report(shell, installer, changes, success, dry_run, warnings)
     return None
