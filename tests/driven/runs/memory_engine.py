@@ -335,6 +335,10 @@ class MemoryRun:
         known = self.state.answers[path, given]
         return FormAnswer(self.secrets.from_storage(known["values"]), known["at"])
 
+    @property
+    def published(self) -> Mapping[str, list[dict[str, Any]]]:
+        return self.state.published
+
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
         known, key = self.state.facts.get(path, {}), (place, kind, self.secrets.for_storage(subject))
         if key not in known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
@@ -156,7 +156,26 @@ def _with_steps(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) 
 
 
 def _is_flow_result(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"flowKind", "flowVersion", "executionState"}
+    return isinstance(value, dict) and {"flowKind", "flowVersion", "executionState"} <= value.keys()
+
+
+PUBLISHED = "publishedArtifacts"
+
+
+def published_by(artifacts: Mapping[str, Sequence[Mapping[str, Any]]], path: str) -> list[dict[str, Any]]:
+    """What the steps below the one at `path` published, as AgentWeaver names it. `artifacts` are those of each step."""
+    below = {one["id"]: one for at, ones in artifacts.items() if at.startswith(f"{path}/") for one in ones}
+    return [
+        {
+            "artifact_id": one["id"],
+            "logical_key": one["key"],
+            "payload_path": one["path"],
+            "version": one["version"],
+            "schema_id": one["schema"],
+            "content_hash": f"sha256:{one['sha256']}",
+        }
+        for one in below.values()
+    ]
 
 
 def _phase_status(result: FlowResult, phase: Phase) -> str:

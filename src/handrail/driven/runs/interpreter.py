@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from handrail.driven.artifacts.names import NOT_PROVIDED
@@ -17,12 +17,16 @@ from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import AfterAction, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
 from handrail.driven.flows.prompts import OPTIONAL_FILE, compose_prompt, language_part, without_missing
 from handrail.driven.flows.results import (
+    PUBLISHED,
     FlowResult,
     Results,
+    expressions_of,
     nested_flow_result,
     outputs_read,
     pending,
     phases_read,
+    published_by,
+    references_of,
     result,
     short_texts,
     skipped,
@@ -156,6 +160,11 @@ class Interpreter:
         self.values = Resolver(durable, plan)
         self.used: dict[str, list[str]] = {}
         self.left_out: set[str] = set()
+
+    @cached_property
+    def _uses_published(self) -> bool:
+        """True if the flow uses what nested flows published. Most do not, and are looked through only once."""
+        return any(PUBLISHED in names for names in references_of(*expressions_of(self.plan.phases)))
 
     def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
@@ -409,7 +418,9 @@ class Interpreter:
         if step.makes or step.declared.published:
             self.used[path] = [*self.used.get(path, ()), *short_texts(params)]
         if step.declared.nests is not None:
-            return await self._nested_in_time(step, params, path, tried, again=again)
+            value = await self._nested_in_time(step, params, path, tried, again=again)
+            is_used = self._uses_published and PUBLISHED in outputs_read(self.plan, phase.id, step.id)
+            return {**value, PUBLISHED: published_by(self.durable.published, path)} if is_used else value
         default = {name: await resolve(value, phase, path, f"default.{name}") for name, value in step.default.items()}
         work = Work(
             path=path,

@@ -90,6 +90,10 @@ class Durable(Protocol):
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
         """A person's answer. Raises `Waiting` if nobody has answered yet."""
 
+    @property
+    def published(self) -> Mapping[str, list[dict[str, Any]]]:
+        """The artifacts that were published, by the path of the step."""
+
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any: ...
 
     async def check(self, kind: str, params: Mapping[str, Any]) -> Finding: ...

@@ -53,6 +53,8 @@ _FLOW_RUN = Node(
             "how it ended: `terminated`, `terminationOutcome`, and its steps by name, as "
             "`phases.PHASE.steps.STEP` with `status`, `value` and `outputs`"
         ),
+        "publishedArtifacts": "the artifacts that its steps published, each with `artifact_id`, `logical_key`, "
+        "`payload_path`, `version`, `schema_id` and `content_hash`; only if the flow uses it",
     },
     is_harmless=True,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -296,6 +296,10 @@ class DurableRun:
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
         return (await self.asking.answer(path, question)).values
+
+    @property
+    def published(self) -> Mapping[str, list[dict[str, Any]]]:
+        return self.state.published
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
         known = self.state.facts.get(path, {})
