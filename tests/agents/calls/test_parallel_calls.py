@@ -40,7 +40,7 @@ def test_codex_writes_all_calls_of_a_message_before_the_first_result() -> None:
     history = lines(*call[:2], output[0], output[1], call[2], output[2])
     assert codex.in_one_message(history, "a", "b") is True
     assert codex.in_one_message(history, "b", "c") is False
-    assert codex.in_one_message(lines(*call[:2]), "a", "b") is True
+    assert codex.in_one_message(lines(*call[:2]), "a", "b") is False, "nothing shows that the first one was answered"
     assert codex.in_one_message(lines(call[0], output[0]), "a", "b") is None
 
 
@@ -68,6 +68,7 @@ def test_a_message_moves_the_workflow_once(active: Project, tmp_path: Path) -> N
     transcript.write_bytes(lines(used("m", "a"), used("m", "b"), used("m", "c")))
     assert [step(active, call, transcript) for call in ("a", "b", "c")] == [True, False, False]
     assert step(active, "c", transcript, "status")
+    assert step(active, "a", transcript), "two installations are asked about one call"
     transcript.write_bytes(transcript.read_bytes() + lines(used("n", "d")))
     assert step(active, "d", transcript)
 

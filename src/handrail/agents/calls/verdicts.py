@@ -180,18 +180,21 @@ def _is_beside_move(ref: SessionRef, request: ToolCall) -> bool:
     """
     message = request.get("message")
     return (
-        bool(message) and not request["is_subagent"] and hook_files.mark_text(ref.folder, hook_files.MOVING) == message
+        bool(message)
+        and not request["is_subagent"]
+        and hook_files.mark_text(ref.folder, hook_files.MOVING).partition("\n")[0] == message
     )
 
 
 def _may_move(host: Host, ref: SessionRef, request: StepCall) -> bool:
     """False if the model makes a second move in one message: it has not read what to do in the phase that it leaves."""
-    if message := request.get("message"):
-        return hook_files.claim_move(ref.folder, message, lambda earlier, later: earlier == later)
-    if call := request.get("call"):
-        return hook_files.claim_move(
-            ref.folder, call, lambda *calls: _in_one_message(host, request["transcript"], *calls)
-        )
+    message, call = request.get("message"), request.get("call", "")
+    if message:  # two of our hooks may be asked about one call
+        is_same = lambda old, new: old.partition("\n")[0] == message and (not call or old != new)  # noqa: E731 - short
+        return hook_files.claim_move(ref.folder, f"{message}\n{call}", is_same)
+    if call:
+        is_same = lambda old, new: old != new and _in_one_message(host, request["transcript"], old, new)  # noqa: E731
+        return hook_files.claim_move(ref.folder, call, is_same)
     return True
 
 

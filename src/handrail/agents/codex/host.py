@@ -246,11 +246,11 @@ def was_told(history: bytes, call: str) -> bool:
 
 def in_one_message(history: bytes, earlier: str, later: str) -> bool | None:
     """Codex writes all calls of a message before the first result."""
-    before, after = f'"call_id":"{earlier}"'.encode(), f'"call_id":"{later}"'.encode()
-    if before in history and after not in history:
-        return None
-    result = history.find(before, history.find(before) + 1)
-    return before in history and (result < 0 or history.find(after) < result)
+    marks = [f'"call_id":"{call}"'.encode() for call in (earlier, later)]
+    lines = history.split(b"\n")
+    results = [at for at, line in enumerate(lines) if marks[0] in line and b'"function_call_output"' in line]
+    calls = [at for at, line in enumerate(lines) if marks[1] in line and b'"function_call"' in line]
+    return None if results and not calls else bool(results and calls) and calls[0] < results[0]
 
 
 def forked_from(history: bytes) -> str | None:

@@ -141,7 +141,8 @@ def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
     tool_input = requests.as_object(data.get("tool_input"))
     if tool == OWN_STEP and _is_own_server(server):
         # its hook before each call of the model ends what this word names
-        return {**requests.step(origin, tool, tool_input, is_subagent=False), "message": "current"}
+        step = requests.step(origin, tool, tool_input, is_subagent=False)
+        return {**step, "message": "current", "call": str(data.get("timestamp") or "")}
     name = str(server.get("server_name") or "") if isinstance(server, dict) else ""
     names, call = foreign_aliases(tool, name) or aliases(tool), arguments(tool, tool_input, origin["cwd"])
     about = requests.tool(origin, tool, names, call, is_harmless=tool in HARMLESS)

@@ -94,7 +94,8 @@ def _before_tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> mes
     message = str(data.get("message") or "")
     tool, tool_input, is_subagent = str(data["tool"]), requests.as_object(data.get("args")), bool(data["isSubagent"])
     if tool == STEP_TOOL and data.get("isOwn") is True:
-        return {**requests.step(origin, tool, tool_input, is_subagent=is_subagent), "message": message}
+        step = requests.step(origin, tool, tool_input, is_subagent=is_subagent)
+        return {**step, "message": message, "call": str(data.get("call") or "")}
     name = joined_aliases(tool, "_")[0] if tool == STEP_TOOL else tool
     call, is_harmless = arguments(tool, tool_input, origin["cwd"]), tool in HARMLESS
     about = requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)

@@ -101,7 +101,8 @@ def _tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> messages.H
     tool, is_subagent = str(data["tool"]), bool(data.get("isSubagent"))
     tool_input, message = requests.as_object(data.get("input")), str(data.get("message") or "")
     if tool == STEP_TOOL and data.get("isOwn", True):
-        return {**requests.step(origin, tool, tool_input, is_subagent=is_subagent), "message": message}
+        step = requests.step(origin, tool, tool_input, is_subagent=is_subagent)
+        return {**step, "message": message, "call": str(data.get("call") or "")}
     name = f"{tool} of another extension" if tool == STEP_TOOL else tool
     call, is_harmless = arguments(tool, tool_input, origin["cwd"]), tool in HARMLESS
     about = requests.tool(origin, name, aliases(tool), call, is_harmless=is_harmless, is_subagent=is_subagent)

@@ -202,7 +202,7 @@ class Guided {
 	}
 
 	async judge(event, ctx, conversation, isSubagent) {
-		const asked = { conversation, cwd: ctx.cwd, tool: event.toolName, input: event.input, isSubagent, message: `${process.pid}.${this.messages}` };
+		const asked = { conversation, cwd: ctx.cwd, tool: event.toolName, input: event.input, isSubagent, message: `${process.pid}.${this.messages}`, call: event.toolCallId };
 		try {
 			const { reply } = await this.ask("tool_call", { ...asked, isOwn: this.isOwn(event.toolName) });
 			if (reply?.allow === true) return undefined;
