@@ -177,18 +177,24 @@ LET_WAIT = (
 )
 
 
+def is_beside_run(ref: SessionRef, env: Mapping[str, str]) -> bool:
+    """True if a run drives the session with its own stubs, and this is an installed one: nothing counts twice."""
+    if ref.link is None or env.get(FOR_ONE_CALL):
+        return False
+    from handrail.guided.sessions import store
+
+    about = store.read_about(ref.folder)
+    return about is not None and about.run is not None
+
+
 def decide_stop(
     host: Host, agent: str, ref: SessionRef | None, request: messages.AgentStops, env: Mapping[str, str]
 ) -> messages.StopPolicy:
     """The policy for a stop. A run that drives the session has its own stubs: an installed one does not count again."""
     if ref is None or current_card(ref) is None:
         return _policy()
-    if ref.link is not None and not env.get(FOR_ONE_CALL):
-        from handrail.guided.sessions import store
-
-        about = store.read_about(ref.folder)
-        if about is not None and about.run is not None:
-            return _policy()
+    if is_beside_run(ref, env):
+        return _policy()
     answer = _decide_stop(host, agent, ref, request)
     if answer["send_on"] is None:
         hook_files.clear_mark(ref.folder, hook_files.TURN)

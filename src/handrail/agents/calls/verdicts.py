@@ -124,9 +124,11 @@ def tool_verdict(
     if not answer["allow"] and ref is not None:
         import time
 
+        from handrail.agents.calls.turns import is_beside_run
         from handrail.guided.sessions.denials import add_denial
 
-        add_denial(ref.folder, answer, request["call"], env, time.time(), is_work=is_work(request))
+        if not is_beside_run(ref, env):
+            add_denial(ref.folder, answer, request["call"], env, time.time(), is_work=is_work(request))
     return answer
 
 
