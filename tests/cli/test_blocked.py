@@ -123,9 +123,13 @@ def test_phases_that_a_person_skips_are_not_shown_as_done(ship: Project) -> None
     assert [
         line.strip() for line in ship.run("status").out.splitlines() if line.startswith("  ") and " • " in line
     ] == ["✓ 1. • Plan", "· 2. • Build (skipped)", "● 3. • Check"]
+    ship.json("goto", "plan", "--reason", "once more")
+    ship.json("goto", "check", "--reason", "no")
+    assert ship.run("status").out.count("(skipped)") == 2
     ship.json("goto", "build", "--reason", "there is time")
     ship.json("next")
     assert "✓ 2. • Build\n" in ship.run("status").out
+    assert "! A person skipped: Plan\n" in ship.run("next").out
 
 
 def test_next_while_the_session_waits_says_how_to_answer(ship: Project) -> None:

@@ -202,7 +202,9 @@ class Root:
             if os.path.islink(path):
                 message = f"`{entry}` is a link to a file that does not exist"
                 return UnopenedFile("file-missing", message, "fix the link, or replace it with the file")
-            hint = self._suggestion(path) or "a path is relative to the folder of the file that names it"
+            is_joined = " - " in entry  # YAML reads an item with a larger indentation as more text of the item above
+            hint = "begin every item with `- `, in the same column" if is_joined else self._suggestion(path)
+            hint = hint or "a path is relative to the folder of the file that names it"
             return UnopenedFile("file-missing", f"`{entry}` does not exist", hint)
         if error.errno == errno.ENXIO:
             return _not_regular(entry)

@@ -61,6 +61,9 @@ def _end_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
         yield f"✓ {report.event.phase} is done."
     sign = "✓" if report.state.status == "done" else "■"
     yield f"{sign} {words.farewell(plan, report.state) or report.message}"
+    skipped = [plan.stops[at].name for at in report.state.skipped if at < len(plan.stops)]
+    if skipped and report.state.status == "done":
+        yield f"! A person skipped: {', '.join(skipped)}"
     if report.denied:
         yield denied_words(report.denied)
 
