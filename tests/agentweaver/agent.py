@@ -89,6 +89,8 @@ def content(kind: str, turn: int, mood: Mood) -> Any:
     schema = builtin_schema(str(artifact_table().kinds[f"{kind}-json-file"].schema))
     assert schema is not None, kind
     value = example(without_references(schema))
+    if kind in ("design", "plan"):
+        value["summary"] = f"The {kind} of turn {turn}"
     if kind == "review":
         return {"summary": f"Review {turn}", "ready_to_merge": not is_bad, "findings": [FINDING] * is_bad}
     if kind == "design-review":

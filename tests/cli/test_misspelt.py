@@ -87,7 +87,7 @@ def test_who_runs_a_flow_or_a_workflow_sees_its_warnings(project: Project) -> No
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("tools", ["{deny: [edit, write]}", "{blacklist: [edti, writ]}", "{}"])
+@pytest.mark.parametrize("tools", ["{forbid: [edit, write]}", "{blacklist: [edti, writ]}", "{}"])
 def test_a_phase_whose_tools_limit_nothing_does_not_start(project: Project, tools: str) -> None:
     project.workflow("w", ["a"])
     project.phase("w", "a", f"tools: {tools}\n")
@@ -95,7 +95,7 @@ def test_a_phase_whose_tools_limit_nothing_does_not_start(project: Project, tool
     assert project.run("start", "w", "task").code == 2
 
 
-@pytest.mark.parametrize("tools", ["{deny: [edit, write]}", "{blacklist: [edti, writ]}", "{}"])
+@pytest.mark.parametrize("tools", ["{forbid: [edit, write]}", "{blacklist: [edti, writ]}", "{}"])
 def test_tools_that_limit_nothing_are_no_error_in_files_of_pi_workflows(project: Project, tools: str) -> None:
     project.workflow("w", ["a"], root=".pi/workflows")
     project.phase("w", "a", f"tools: {tools}\n", root=".pi/workflows")

@@ -123,7 +123,7 @@ def test_a_run_in_the_background_is_watched_and_stopped(project: Project) -> Non
         assert project.json("runs")["runs"][0]["status"] == "running"
     pid = int((project.folder / "pid").read_text())
     stopped = project.json("stop", id_, code=0)
-    assert (stopped["status"], stopped["reason"].split(" by ")[0]) == ("cancelled", "stopped")
+    assert (stopped["status"], stopped["reason"].split(" by ")[0]) == ("cancelled", "cancelled")
     assert not Path(f"/proc/{pid}").exists()
     assert project.run("stop", id_).code == 1
     assert '"RunEnded"' in project.run("log", id_, "--follow", "--events").out

@@ -148,7 +148,7 @@ class Ground:
                 wrong.append(f"it ended otherwise: {paid}")
         elif said.code != 1 or paid != BEFORE:
             wrong.append(f"it ended with {said.code} and paid {paid}")
-        elif "hint: " not in said.err or str(self.run) not in said.err:
+        elif "hint: " not in said.err or self.run.name not in said.err:
             wrong.append(f"the message does not help: {said.err}")
         return [f"{name}: {damage.name}{' (killed)' * is_killed}: {flaw}" for flaw in wrong]
 

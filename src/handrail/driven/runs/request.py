@@ -135,7 +135,8 @@ def about_from_text(run: str, text: str) -> StoredRequest:
         if isinstance(error, TypeError) and "unexpected keyword" in str(error):
             raise newer_error("its request") from error
         hint = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
-        raise StateError(f"the request of run `{run}` cannot be read: {error}", hint) from error
+        flaw = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise StateError(f"the request of run `{run}` is damaged: {flaw}", hint) from error
 
 
 def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
