@@ -30,7 +30,7 @@ def test_a_run_is_followed_until_it_ends(site: Site, tab: Tab) -> None:
     site.write("go", "")
     site.until(run, "completed")
     (site.folder / "go").unlink()
-    tab.wait_text("done")
+    tab.wait_text("completed")
     assert tab.errors == []
 
 
@@ -43,6 +43,6 @@ def test_the_page_reconnects_after_a_restart_of_the_server(site: Site, tab: Tab,
     site.write("go", "")
     site.until(run, "completed")
     (site.folder / "go").unlink()
-    tab.wait("!document.body.innerText.includes('● hold') && document.body.innerText.includes('done')")
+    tab.wait("!document.body.innerText.includes('● hold') && document.body.innerText.includes('completed')")
     tab.screenshot(tmp_path / "page.png")
     assert (tmp_path / "page.png").stat().st_size > 1_000

@@ -88,7 +88,7 @@ def test_the_handshake_is_answered_as_hosts_expect(peer: Peer) -> None:
     assert peer.ask("ping")["result"] == {}
     (tool,) = peer.ask("tools/list")["result"]["tools"]
     assert tool["name"] == "workflow_step"
-    assert tool["inputSchema"]["properties"].keys() == {"action", "summary"}
+    assert tool["inputSchema"]["properties"].keys() == {"action", "summary", "reason", "question"}
     assert not tool.get("annotations", {}).get("readOnlyHint"), "a read-only tool would race with the gate"
 
 

@@ -131,7 +131,7 @@ def about_from_text(run: str, text: str) -> StoredRequest:
         request = RunRequest(**data.pop("request"))
         restore(request.params, data.pop("written", {}))
         return StoredRequest(request=request, **data)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         if isinstance(error, TypeError) and "unexpected keyword" in str(error):
             raise newer_error("its request") from error
         hint = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"

@@ -336,7 +336,7 @@ def shape_in(about: str) -> Any:
 def _parse_request(about: str) -> Any:
     try:
         return jsonlite.loads(about)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StateError(f"the request of the run cannot be read: {error}") from error
 
 
