@@ -18,6 +18,7 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import OUTCOMES, AgentSaid, NodeError
 
 CUT_OFF = "the answer was cut off at the length that the model allows"
@@ -327,13 +328,6 @@ PROVIDER_VARIABLES = (
     "GITHUB_TOKEN", "GH_TOKEN", "COPILOT_GITHUB_TOKEN", "GITLAB_*", "SNOWFLAKE_*", "VENICE_*", "META_API_KEY",
     "ANT_LING_*",
 )  # fmt: skip
-
-
-def within(data: Any, *names: str) -> dict[str, Any]:
-    """The object at this path of keys; empty if there is none."""
-    for name in names:
-        data = data.get(name) if isinstance(data, dict) else None
-    return data if isinstance(data, dict) else {}
 
 
 def content_texts(content: Any) -> list[str]:

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import handrail
 from handrail import FOR_ONE_CALL
-from handrail.agents.outcomes import within
 from handrail.base.dataclasses import dataclass
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import Stubs
 from handrail.extensions.contracts.agent import StubTrial
 from handrail.source import text_edits

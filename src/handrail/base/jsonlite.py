@@ -90,3 +90,10 @@ def decode_line(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def within(data: Any, *names: str) -> dict[str, Any]:
+    """The object at this path of keys in decoded JSON; empty if there is none."""
+    for name in names:
+        data = data.get(name) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}

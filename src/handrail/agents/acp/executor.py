@@ -15,7 +15,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from handrail.agents import outcomes
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentSaid, Launch, NodeError
 from handrail.settings.folders import UserFolders
 from handrail.settings.sections import AcpAgent

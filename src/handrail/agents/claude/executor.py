@@ -17,8 +17,9 @@ from typing import Any
 from handrail.agents import outcomes
 from handrail.agents.claude import install
 from handrail.agents.claude.host import OWN_STEP
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total
 from handrail.base.dataclasses import replace
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import OUTCOMES, AgentJob, AgentSaid, Launch
 
 _PRODUCT = "Claude Code"

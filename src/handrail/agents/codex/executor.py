@@ -20,8 +20,9 @@ from zoneinfo import ZoneInfo
 
 from handrail.agents import outcomes
 from handrail.agents.codex import install
-from handrail.agents.outcomes import DONE, JobOutcome, NewRecords, brief, is_since, within
+from handrail.agents.outcomes import DONE, JobOutcome, NewRecords, brief, is_since
 from handrail.base.dataclasses import replace
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, Stubs
 from handrail.source.text_edits import toml_value
 

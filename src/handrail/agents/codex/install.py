@@ -19,8 +19,8 @@ from typing import Any
 
 from handrail.agents import recipes
 from handrail.agents.codex.host import AGENT_SHELL
-from handrail.agents.outcomes import within
 from handrail.agents.recipes import FileRecipe, JsonEntries, below, compact_json, read_json
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import Stubs
 from handrail.source import text_edits
 

@@ -23,8 +23,9 @@ from handrail import STEP_TOOL
 from handrail.agents import outcomes, recipes
 from handrail.agents.copilot import install
 from handrail.agents.copilot.host import OWN_STEP, SERVER
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total
 from handrail.base.dataclasses import replace
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch
 
 PROGRAM = "copilot"

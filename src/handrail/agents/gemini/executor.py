@@ -19,8 +19,9 @@ from handrail.agents import outcomes
 from handrail.agents.gemini import install as own
 from handrail.agents.gemini.host import SERVER
 from handrail.agents.gemini.install import AUTHORITY
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total
 from handrail.agents.recipes import as_json
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError, Stubs
 from handrail.source import text_edits
 

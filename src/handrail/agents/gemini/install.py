@@ -15,8 +15,8 @@ from typing import Any
 from handrail import STEP_TOOL
 from handrail.agents import recipes
 from handrail.agents.gemini.host import CANCELS, OWN_STEP, SERVER, STARTED, STARTS
-from handrail.agents.outcomes import within
 from handrail.agents.recipes import FileRecipe, JsonEntries, below, read_json
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import Stubs
 
 AGENT = "gemini"

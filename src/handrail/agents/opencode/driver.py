@@ -21,7 +21,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from handrail import STEP_TOOL
-from handrail.agents.outcomes import total, within
+from handrail.agents.outcomes import total
+from handrail.base.jsonlite import within
 from handrail.base.processes import GRACE, Task, run, start
 from handrail.source.values import shown
 

@@ -19,9 +19,10 @@ from typing import Any
 
 from handrail.agents import outcomes
 from handrail.agents.opencode import install
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, brief, total
 from handrail.agents.recipes import variables
 from handrail.base.dataclasses import replace
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError
 from handrail.source import text_edits
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents import outcomes
-from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total, within
+from handrail.agents.outcomes import DONE, JobOutcome, JobUsage, NewRecords, brief, is_since, total
 from handrail.agents.pi import install
+from handrail.base.jsonlite import within
 from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError
 
 PROGRAM = "pi"

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from handrail.base.digest import hex_digest
 from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside
-from handrail.base.processes import output_of
 from handrail.extensions.contracts import CheckContext
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.machine import CheckResult
@@ -92,6 +91,8 @@ def _made(top: str) -> float:
 
 def _with_commits(project: str, top: str) -> str:
     """The project if it has all commits of a worktree. Raises `RefusedError` if it does not."""
+    from handrail.base.processes import output_of  # it needs `asyncio`, which takes longer than starting Python
+
     head = output_of(["git", "-C", project, "rev-parse", "HEAD"], GIT_SECONDS).strip()
     if output_of(["git", "-C", top, "rev-list", "--count", "HEAD", "--not", head], GIT_SECONDS).strip() == "0":
         return project
