@@ -52,7 +52,10 @@ def test_what_was_typed_for_one_run_is_not_shown_for_another(project: Project, s
             line = top.screen.query(Line).first()
             assert line.value == before
             line.focus()
-            await pilot.press(*typed, "escape")
+            await until(top, pilot, lambda top: top.focused is line, "the focus")  # noqa: B023 - called at once
+            await pilot.press(*typed)
+            await until(top, pilot, lambda _: line.value == before + typed, "what was typed")  # noqa: B023
+            await pilot.press("escape")
             await until(top, pilot, lambda top: not isinstance(top.screen, dialog), "home")
 
     assert shown(project, script).bug is None
