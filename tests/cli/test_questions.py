@@ -247,7 +247,7 @@ def test_an_answer_that_cannot_be_read_now_is_kept(
     assert project.json("resume", run)["status"] == "completed"
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"values": {"who": 7}}'])
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"values": {"who": 7}}', '{"values":' * 3000])
 def test_a_stored_answer_that_is_not_valid_is_put_aside_and_said(project: Project, text: str) -> None:
     run = asking(project, "a")["run"]
     stored = store_answer(project, text)

@@ -63,7 +63,7 @@ class SessionAbout(Record):
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
         """The environment of exit checks: without variables that were added since the start, and with `PATH` of then.
 
-        So whoever calls `next` cannot choose which programs the checks run.
+        So whoever calls `next` chooses neither `PATH` nor adds variables. The values of the others are the caller's.
         """
         kept = {name: value for name, value in env.items() if name in self.names and name != "PATH"}
         return {**kept, **({"PATH": self.path} if "PATH" in self.names else {})} if self.names else env

@@ -105,7 +105,7 @@ class Inbox:
         """True if these values are the stored answer to a question."""
         try:
             stored = json.loads(files.read_regular(self._file(question)))["values"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False
         return bool(stored == self.secrets.for_storage(values))
 
@@ -130,7 +130,7 @@ class Inbox:
             values = self.secrets.from_storage(letter["values"])
             accepted = form.accept(form_params.form_from(asked.question), values)
             return Letter(accepted, letter.get("by"), float(letter.get("at", 0.0)), letter.get("surface"))
-        except (ValueError, KeyError, TypeError, AttributeError, form.WrongAnswers):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, form.WrongAnswers):
             aside = os.path.join(self.run, f"{file_name(asked.id)}.invalid")
             os.replace(path, aside)
             self.put_notice(f"the stored answer to {asked.id} was not valid, so it is asked again; it is now `{aside}`")

@@ -221,7 +221,7 @@ def created_at(folder: str) -> float | None:
         pass
     try:
         return float(jsonlite.loads(read_about(attempt))["created"])
-    except (StateError, ValueError, TypeError, KeyError):
+    except (StateError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
