@@ -283,7 +283,8 @@ class JsonEntries:
 class FileRecipe:
     """A `Recipe` as data: the files that only we use, and our entries in files of others, by path.
 
-    `folders` are left by uninstalling. The functions are those of the optional parts of a recipe.
+    `folders` are left by uninstalling. `reads` are other files that `switched_off` reads. The functions are those of
+    the optional parts of a recipe.
     """
 
     files: Mapping[str, str]
@@ -291,6 +292,7 @@ class FileRecipe:
     trial: Callable[[str, str], StubTrial]
     status: StatusLine | None = None
     folders: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     notes: Callable[[Mapping[str, str | None]], list[str]] | None = None
     switched_off: Callable[[], list[str]] | None = None
     untrusted: Callable[[], list[str]] | None = None

@@ -118,6 +118,10 @@ class UserFolders:
         scope = file_name(project) if project else "user"
         return os.path.join(self.state, "installed", f"{file_name(agent)}@{scope}.json")
 
+    def compared(self, agent: str, project: str) -> str:
+        """What an agent's files were when its installations, as a project sees them, were last in order."""
+        return os.path.join(self.state, "compared", f"{file_name(agent)}@{file_name(project)}.json")
+
     def installed_agents(self, agents: Sequence[str], project: str) -> list[str]:
         """Those of the agents that have a record of an installation, for the project or for the user."""
         return [

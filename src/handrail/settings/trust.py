@@ -11,6 +11,7 @@ import os
 
 from handrail.base.errors import UntrustedError
 from handrail.base.files import make_private, read_regular, refuse_shared, remove_record, replace
+from handrail.base.jsonlite import dumps, loads
 from handrail.base.record import Record
 from handrail.settings.folders import file_name, shown_path
 from handrail.source.plain_text import one_line
@@ -54,13 +55,11 @@ class TrustStore:
 
     def grant(self, project: str, at: float, *, below: bool = False) -> TrustRecord:
         """Trust a folder. Repeating it changes nothing but the time."""
-        import json
-
         project = os.path.realpath(project)
         refuse_shared(self.state, self.folder)
         make_private(self.folder)
         record = {"path": project, "at": at, "below": below}
-        replace(self._file(project), json.dumps(record).encode() + b"\n", durable=True)
+        replace(self._file(project), dumps(record).encode() + b"\n", durable=True)
         return TrustRecord(project, at, below=below)
 
     def revoke(self, project: str) -> bool:
@@ -88,10 +87,8 @@ class TrustStore:
 
 
 def _read_record(path: str) -> TrustRecord | None:
-    import json
-
     try:
-        data: Any = json.loads(read_regular(path))
+        data: Any = loads(read_regular(path).decode())
         return TrustRecord(str(data["path"]), float(data["at"]), below=data["below"] is True)
     except (OSError, ValueError, KeyError, TypeError):
         return None

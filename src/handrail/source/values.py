@@ -7,13 +7,14 @@ Everything that walks through values is recursive, so `is_too_deep` is called wh
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Self
+
     from handrail.source.patterns import PatternError
 
 
@@ -60,6 +61,8 @@ def parse_float(text: str) -> float | str:
 
 def typed_value(text: str) -> Any:
     """What a person typed: as JSON if it is JSON, else as text. A number keeps its text, such as `1.10`."""
+    import json
+
     try:
         value = json.loads(text, parse_constant=lambda name: name, parse_float=parse_float)
     except (ValueError, RecursionError):
@@ -69,6 +72,8 @@ def typed_value(text: str) -> Any:
 
 def json_value(text: str | bytes) -> Any:
     """The value of a JSON text. None if it is not JSON, or nested too deeply."""
+    import json
+
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -260,6 +265,8 @@ def _json_pieces(value: Any, line: str) -> Iterator[str]:
 
 
 def _quote(text: str) -> str:
+    import json
+
     return json.dumps(text, ensure_ascii=False)
 
 

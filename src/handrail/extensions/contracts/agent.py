@@ -46,6 +46,7 @@ class Recipe(Protocol):
     `notes(texts) -> list[str]`: sentences for the person who installs; `texts` as for `owned`.
     `untrusted() -> list[str]`: our hooks that the agent does not run until a person trusts them.
     `switched_off() -> list[str]`: settings of the agent that keep our hooks from running: `FILE: SETTING`.
+    `reads: tuple[str, ...]`: the files that `switched_off` reads, if they are not those of `shared`.
     `denied() -> dict[str, str]`: the tools that settings of the agent deny, and where: `FILE: SETTING`.
     `trial(conversation, cwd) -> StubTrial`: how to ask the installed stubs to cancel the workflow of a conversation.
     """

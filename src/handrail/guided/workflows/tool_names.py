@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from handrail import STEP_TOOL
 from handrail.guided.workflows.keys import TOOLS
+from handrail.guided.workflows.spec import VOCABULARY
 from handrail.source.diagnostics import Diagnostic, file_problem
 from handrail.source.fields import MappingReader
 from handrail.source.suggestions import nearest
@@ -25,16 +26,6 @@ if TYPE_CHECKING:
 
 SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
 
-VOCABULARY: dict[str, str] = {
-    "read": "read a file",
-    "write": "write a whole file",
-    "edit": "change a part of a file",
-    "bash": "run a program",
-    "search": "look for files or for text in files",
-    "fetch": "read the web",
-    "agent": "start another agent",
-}
-"""Handrail's own names of tools, and what such a tool does."""
 LISTS = {"deny": ("deny", "blacklist"), "allow": ("allow", "whitelist")}
 """The names of both lists."""
 LISTS_HINT = "write `deny: [TOOL]` or `allow: [TOOL]`"
