@@ -39,7 +39,6 @@ def family(pid: int, mark: str, parents: Mapping[int, int]) -> set[int]:
 
 
 def descendants(pids: set[int], parents: Mapping[int, int] | None = None) -> set[int]:
-    """All direct and indirect children of these processes."""
     parents = living_processes() if parents is None else parents
     result: set[int] = set()
     waiting = list(pids)
@@ -339,7 +338,6 @@ async def _kill_group(process: asyncio.subprocess.Process) -> None:
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Send a signal to all processes in the group of a program."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):  # already ended

@@ -77,7 +77,6 @@ class AgentHome:
         return filled(text, self.model.url, self.project)
 
     def write(self, files: HomeFiles) -> None:
-        """Write files of the home."""
         for name, text in files.items():
             write_text(os.path.join(self.home, name), self._filled(text))
 

@@ -222,7 +222,6 @@ class Registry:
         return kind.open_engine(site)
 
     def engines(self) -> list[str]:
-        """The engines that can store runs."""
         return [*ENGINES, *(name for more in self._plugins for name in more.engines)]
 
     def _agents(self) -> dict[str, Mapping[str, str]]:

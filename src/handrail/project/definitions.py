@@ -84,7 +84,6 @@ class Definitions:
 
     @cached_property
     def shipped(self) -> ShippedFlows:
-        """The flows that come with Handrail."""
         from handrail.driven.flows.shipped_flows import ShippedFlows
 
         return ShippedFlows(shipped_flows())

@@ -153,7 +153,6 @@ class Scopes:
         )
 
     def _folders(self, key: str, *, also_missing: bool = False) -> list[str]:
-        """The folders of a scope."""
         folders = [os.path.join(self.project, root, key) for root in ROOTS]
         return [folder for folder in folders if also_missing or os.path.isdir(folder)]
 

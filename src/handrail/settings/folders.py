@@ -107,7 +107,6 @@ class UserFolders:
         return os.path.join(base, "handrail")
 
     def session(self, project: str, session: str) -> str:
-        """The folder of one session of a project."""
         return os.path.join(self.sessions(project), file_name(session))
 
     def sessions(self, project: str) -> str:
@@ -166,13 +165,11 @@ def owning_project(places: UserFolders, folder: str) -> str:
 
 
 def has_settings(places: UserFolders, project: str) -> bool:
-    """True if the user or the project has a settings file."""
     folders = (places.config, os.path.join(project, ".handrail"))
     return any(os.path.lexists(os.path.join(folder, SETTINGS_FILE)) for folder in folders)
 
 
 def session_name(agent: str, conversation: str) -> str:
-    """The session id for a conversation of a host."""
     return f"{agent}-{conversation}"
 
 
@@ -244,7 +241,6 @@ def shipped_flows() -> str:
 
 
 def shipped_script(name: str) -> str:
-    """The path of a script that Handrail ships."""
     return os.path.join(handrail.__path__[0], "builtin", "scripts", name)
 
 
@@ -267,5 +263,4 @@ def shown_path(path: str, cwd: str) -> str:
 
 
 def web_page_folder() -> str:
-    """The folder with the files of the web page."""
     return os.path.join(handrail.__path__[0], "web", "page")

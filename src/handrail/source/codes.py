@@ -20,8 +20,6 @@ FILE = os.path.join(_BUILTIN, "codes.yaml")
 
 @dataclass(frozen=True)
 class ProblemKind:
-    """One kind of problem."""
-
     code: str
     severity: Severity
     meaning: str
@@ -51,7 +49,6 @@ def endings() -> dict[str, Ending]:
 
 @cache
 def problem_kinds() -> dict[str, ProblemKind]:
-    """All kinds of problems, by code."""
     import yaml
 
     with open(FILE, encoding="utf-8") as file:

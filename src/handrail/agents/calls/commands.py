@@ -208,11 +208,10 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> messages.C
     at = locate(plan, foreign["path"])
     if at is None:
         return _refusal(foreign, f"`{foreign['workflow']}` has no such phase any more")
-    state = State(
-        "active", at, foreign["steps"], session.pin(plan), foreign["task"], foreign["task_id"], foreign["started"]
-    )
-    state = state._replace(idle_limit=app.settings.idle_stops, reminder_limit=app.settings.reminders)
-    state = state._replace(same_limit=app.settings.same_failures, cancel=app.settings.cancel)
+    task, settings = (foreign["task"], foreign["task_id"], foreign["started"]), app.settings
+    state = State("active", at, foreign["steps"], session.pin(plan), *task)
+    state = state._replace(idle_limit=settings.idle_stops, reminder_limit=settings.reminders)
+    state = state._replace(same_limit=settings.same_failures, cancel=settings.cancel)
     session.describe(link)
     session.do(Adopted(state, foreign["origin"]))
     return context(None, notice=f"Handrail continues the workflow that {foreign['origin']} began: {foreign['task']}")

@@ -207,9 +207,10 @@ def typed_command(text: str) -> tuple[Literal["start", "cancel"] | None, str]:
     return _TYPED.get(word), rest
 
 
-def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
+def reply(
+    data: Mapping[str, Any], _request: messages.HostRequest, answer: messages.HostAnswer
+) -> dict[str, Any] | None:
     """The answer about a tool call is `{}` if it is allowed: the stub treats an empty output as a failure."""
-    del request
     event = data["hook_event_name"]
     if answer["kind"] == "verdict":
         if answer["allow"]:
@@ -262,12 +263,11 @@ def forked_from(history: bytes) -> str | None:
     return str(parent) if parent else None
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
+def step_caller(_arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. Codex tells it with every call: a subagent has its own thread in the same session.
 
     Codex skips a hook at another place in `hooks.json` than the one that the person trusts, and tells nobody.
     """
-    del arguments
     session, thread = str(meta.get("sessionId") or ""), str(meta.get("threadId") or "")
     about = meta.get("x-codex-turn-metadata")
     is_subagent = isinstance(about, dict) and about.get("thread_source") == "subagent"

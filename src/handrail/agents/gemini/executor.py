@@ -194,8 +194,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 class GeminiReader:
     """Reads the events of one turn. Text arrives in pieces; it is reported as a whole at the next other event."""
 
-    def __init__(self, job: AgentJob, folder: str) -> None:
-        del folder
+    def __init__(self, job: AgentJob, _folder: str) -> None:
         self.job = job
         self.session = job.session or job.new_session
         self.count = AnswerCount(gemini_home(job.env), self.session)

@@ -308,7 +308,6 @@ def runs(subject: Subject) -> Checkup:
 
 
 def leftovers(subject: Subject) -> Checkup:
-    """Files of processes that were killed, and what was put aside."""
     places = subject.app.places
     new_files, aside_folder = [], os.path.join(places.state, ASIDE)
     for at, folders, names in os.walk(places.state):
@@ -324,7 +323,6 @@ def leftovers(subject: Subject) -> Checkup:
 
 
 async def worktrees(subject: Subject) -> Checkup:
-    """Worktrees of runs, and what kills left of them."""
     app = subject.app
     if app.worktrees.is_empty:
         return Checkup("ok", "no run has a worktree")

@@ -134,7 +134,6 @@ class Site:
 
     @cached_property
     def known_secrets(self) -> Secrets:
-        """The secrets of the environment."""
         return Secrets(self.env, self.secrets)
 
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts.agent import AgentSaid, Stubs
+from handrail.extensions.registry import Registry
 from handrail.settings.routes import Route
 from handrail.settings.secrets import DEFAULT_RULES, SecretRules
 from handrail.settings.sections import AcpAgents, ApprovalRule
 from handrail.source.field_checks import usable
 from handrail.source.fields import Field, Shape, shape
-
-if TYPE_CHECKING:
-    from handrail.extensions.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,18 +186,11 @@ async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-def _built_in_registry() -> Registry:
-    from handrail.extensions.registry import Registry
-
-    return Registry()
-
-
 def _nothing(*_: Any) -> None:
     """What a context does if nobody needs it."""
 
 
-def _remember_nothing(name: str, value: Any) -> Any:
-    del name
+def _remember_nothing(_name: str, value: Any) -> Any:
     return value
 
 
@@ -257,7 +248,7 @@ class NodeContext:
     keeps_logins: bool = False
     notice: Callable[[str], None] = _nothing
     show: Callable[[bytes], None] = _nothing
-    registry: Registry = field(default_factory=_built_in_registry)
+    registry: Registry = field(default_factory=Registry)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from handrail.base import jsonlite
-from handrail.base.files import overwrite, read_regular, remove
+from handrail.base.files import overwrite, read_regular, remove, replace
 from handrail.base.jsonlite import decode_line, encode_line
 
 TYPE_CHECKING = False
@@ -65,16 +65,12 @@ def read_link(link: str) -> SessionRef | None:
 
 
 def write_link(link: str, ref: SessionRef) -> None:
-    from handrail.base.files import replace
-
     body = jsonlite.dumps({"folder": ref.folder, "project": ref.project, "session": ref.session})
     replace(link, body.encode(), durable=True)
 
 
 def write_unsettled_link(link: str) -> None:
     """Mark a fork whose parent is not known yet. Until then, its gate denies every call."""
-    from handrail.base.files import replace
-
     replace(link, jsonlite.dumps(_FORK).encode(), durable=True)
 
 
@@ -98,10 +94,8 @@ def is_link_absent(link: str) -> bool:
     """True if there is no link. False if that cannot be found out, because then there may be one."""
     try:
         os.lstat(link)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
     return False
 
 

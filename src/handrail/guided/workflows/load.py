@@ -192,7 +192,6 @@ class Loaded:
 
 
 def load(root: Root, folder: str, registry: Registry) -> Loaded:
-    """Read the workflow in `folder`."""
     job = Loaded(root, folder, registry)
     file = os.path.join(folder, WORKFLOW_FILE)
     source = job.read(WORKFLOW_FILE, lambda: file_problem("", file, ""))

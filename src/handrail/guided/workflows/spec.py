@@ -126,7 +126,6 @@ def count_stops(specs: Mapping[str, WorkflowSpec], key: str) -> int:
 
 
 def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
-    """The flat plan of the workflow `key`."""
     stops: list[Stop] = []
     _unfold(specs, key, (), DONE, stops)
     fields = {name: value for name, value in specs[key]._asdict().items() if name in Plan._fields}
