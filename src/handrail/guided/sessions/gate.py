@@ -42,8 +42,9 @@ def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touc
         from handrail.source.templates import render
 
         reason = render(gate["template"], {**gate["values"], "toolName": tool})
-        return verdict_by("blacklist", tool if is_denied else "whitelist", reason)
-    return verdict_by("open", tool if deny is None and allow is None else "unlisted" if allow is None else "listed")
+        return verdict_by("blacklist" if is_denied else "whitelist", tool, reason)
+    rule = "open" if deny is None and allow is None else "unlisted" if allow is None else "listed"
+    return verdict_by(rule, tool)
 
 
 _WORK = ("edit", "write", "bash")
