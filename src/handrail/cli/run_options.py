@@ -275,10 +275,8 @@ def _print_workflow(app: App, shell: Shell, flow: FoundFlow) -> None:
     """A workflow that an agent is driven through has a task and its phases."""
     spec = app.catalog.find(flow.id.removeprefix("workflow:"))
     stops = [stop.name for stop in app.catalog.plan(spec).stops]
-    usage, about = (
-        f"handrail run {spec.command} TASK... [OPTIONS]",
-        f"Drives an agent through the workflow {spec.name}.",
-    )
+    usage = f"handrail run {spec.command} TASK... [OPTIONS]"
+    about = f"Drives an agent through the workflow {spec.name}."
     if shell.as_json:
         return shell.data({"id": flow.id, "usage": usage, "description": spec.name, "phases": stops})
     lines = [f"Usage: {usage}", "", f"  {one_line(about)}", "", "Phases:", *(f"  {one_line(name)}" for name in stops)]

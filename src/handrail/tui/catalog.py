@@ -158,8 +158,7 @@ class CatalogScreen(Frame):
         return str(problem.get("file") or row["file"]), int(problem.get("line") or 1)
 
     def action_edit(self) -> None:
-        row = self._with_file()
-        if row is not None:
+        if row := self._with_file():
             edit_at(self.top, *self._place(row))
 
     def _with_file(self) -> Row | None:

@@ -79,8 +79,7 @@ class Feed:
     def _take(self, message: RowMessage) -> None:
         self.received.take(message)
         self.live = message.get("live") or {}
-        tail = message.get("tail")
-        if tail:
+        if tail := message.get("tail"):
             if not tail["base"]:
                 self.tail.clear()
                 self.lost_count = 0

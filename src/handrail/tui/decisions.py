@@ -117,12 +117,8 @@ class QuitScreen(ChoiceScreen):
         subject = "1 run continues" if count == 1 else f"{count} runs continue"
         stop = {1: "Stop it", 2: "Stop both"}.get(count, "Stop all")
         leave = "Leave them running" if count > 1 else "Leave it running"
-        text = "\n".join(
-            [
-                f"{subject} without this screen.",
-                *(f"{row.get('name')}  {_exactly(row, id_)}" for id_, row in runs.items()),
-            ]
-        )
+        rows = (f"{row.get('name')}  {_exactly(row, id_)}" for id_, row in runs.items())
+        text = "\n".join([f"{subject} without this screen.", *rows])
         super().__init__(text, [(LEAVE, leave), (STOP, stop), (STAY, "Stay")], STAY)
 
 
@@ -257,8 +253,7 @@ def answer_question(top: HandrailApp, topic: str | None) -> None:
     async def ask() -> None:
         topics = [str(row["id"]) for row in rows_by_group(top.entries)["needs"] if row.get("need")]
         for one in dict.fromkeys([topic, *topics] if topic else topics):
-            needs = await asyncio.to_thread(open_needs, top, one)
-            if needs:
+            if needs := await asyncio.to_thread(open_needs, top, one):
                 _ask(top, one, needs[0])
                 return
         top.tell("nothing waits for an answer" if top.home.is_ready else "still reading the runs")

@@ -171,29 +171,25 @@ class HomeScreen(Frame):
             self.action_catalog()
 
     def action_again(self) -> None:
-        row = self._selected_run()
-        if row is not None:
+        if row := self._selected("run"):
             run_again(self.top, _id(row), row)
 
     def action_stop(self) -> None:
-        row = self._selected_run()
+        row = self._selected("run")
         if row is not None and row.get("status") in OVER:
             self.top.tell(f"{row.get('name')} is over")
         elif row is not None:
             stop_run(self.top, _id(row), row)
 
-    def _selected_run(self) -> Row | None:
+    def _selected(self, kind: str) -> Row | None:
         row = self.row
-        if row is None or row.get("kind") != "run":
-            self.top.tell("select a run first")
+        if row is None or row.get("kind") != kind:
+            self.top.tell(f"select a {kind} first")
             return None
         return row
 
     def action_cancel_workflow(self) -> None:
-        row = self.row
-        if row is None or row.get("kind") != "session":
-            self.top.tell("select a session first")
-        else:
+        if row := self._selected("session"):
             cancel_session(self.top, _id(row), row)
 
     def action_older(self) -> None:
@@ -223,7 +219,7 @@ class HomeScreen(Frame):
         return [*entries, *(row for row in self.older_rows if row["id"] not in ids)]
 
     def action_unread(self) -> None:
-        row = self._selected_run()
+        row = self._selected("run")
         if row is not None and row.get("status") != "failed":
             self.top.tell(f"{row.get('name')} did not fail, so it cannot be marked as unread")
         elif row is not None:

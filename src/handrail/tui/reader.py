@@ -158,8 +158,7 @@ def show_diff(top: HandrailApp, row: Row, width: int) -> None:
 
 def edit_file(top: HandrailApp, path: str) -> None:
     """Open a file of the project in the editor of the person."""
-    real = real_inside(top.project.folder, path)
-    if real is None:
+    if (real := real_inside(top.project.folder, path)) is None:
         top.tell(f"`{path}` is not in the project")
     else:
         edit_at(top, real)

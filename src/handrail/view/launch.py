@@ -278,8 +278,7 @@ def save_routes(app: App, target: RoutesTarget, name: str, routes: Mapping[str, 
     """
     app.refuse_agents("routes")
     chosen_routes = {group: route for group, route in routes.items() if route}
-    problems = list(wrong_routes(app.registry, chosen_routes))
-    if problems:
+    if problems := list(wrong_routes(app.registry, chosen_routes)):
         raise WrongFields(problems)
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise RefusedError("the name is empty, too long or not printable", "use letters, digits and `-`")

@@ -142,8 +142,7 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # no other protocol is spoken here, and nothing answers
-        refusal = self.refusal(scope)
-        if refusal is not None:
+        if (refusal := self.refusal(scope)) is not None:
             await self._answer(refusal, scope["path"])(scope, receive, _with_headers(send))
             return
         await self.app(scope, _limit_body(receive), _with_headers(send))

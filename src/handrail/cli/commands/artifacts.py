@@ -80,8 +80,7 @@ def _artifacts_of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
     """The id of a run and its artifacts. If the run was removed, they are those that are kept."""
     id_ = app.runs.named(name)
     if id_ not in app.runs.engine.ids():
-        removed_id = app.runs.shelves.run_named(name)
-        if removed_id is not None:
+        if (removed_id := app.runs.shelves.run_named(name)) is not None:
             return removed_id, [record.to_json() for record in app.runs.shelves.records(removed_id)]
         one = artifact_named(app.runs.shelves.records(), name) if name not in ("", "last") else None
         if one is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -13,9 +12,9 @@ from typing import Any
 import click
 
 from handrail.app import App
+from handrail.base import files
 from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, RefusedError, UsageError
-from handrail.base.files import make_private
 from handrail.base.journal import JournalDamaged
 from handrail.base.locks import is_locked
 from handrail.cli.options import command, complete_flow, complete_run
@@ -282,15 +281,14 @@ def _taken(app: App, kind: str, former: str) -> list[str]:
         if kind == "runs":
             raise NotFound(f"Handrail has no runs of `{former}`", "write the path that the project had")
         return []
-    make_private(target)
+    files.make_private(target)
     names = [name for name in os.listdir(source) if not name.startswith(".")]
     if driven := [name for name in names if is_locked(os.path.join(source, name, "lock"))]:
         raise RefusedError(f"`{driven[0]}` is in use", f"wait until it ends, or run `handrail stop {driven[0]}`")
     for name in names:
         if not os.path.lexists(os.path.join(target, name)):
             os.rename(os.path.join(source, name), os.path.join(target, name))
-    with contextlib.suppress(OSError):
-        os.unlink(os.path.join(source, PROJECT))
+    files.remove(os.path.join(source, PROJECT))
     left = os.listdir(source)
     if not left:
         os.rmdir(source)

@@ -141,8 +141,7 @@ class Publisher:
 
     def _refuse_secret(self, data: str | bytes, what: str) -> None:
         """Raise `NodeError` if the data contains a secret. The content of a published file is never changed."""
-        name = self._secrets.found_in(data)
-        if name is not None:
+        if (name := self._secrets.found_in(data)) is not None:
             message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
             raise NodeError("artifact-secret", message)
 

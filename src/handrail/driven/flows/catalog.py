@@ -111,8 +111,7 @@ def nesting_problems(runs: Mapping[str, Mapping[str, NestedFlow]]) -> Iterator[t
         levels |= {id_: max((levels[target] + 1 for target in runs[id_]), default=0) for id_ in ready}
         order.done(*ready)
     for id_ in (name for name in runs if name not in levels):
-        circle = _circle(runs, id_)
-        if circle is not None:
+        if (circle := _circle(runs, id_)) is not None:
             message = f"flows run each other in a circle: {' → '.join(circle)}"
             hint = "remove one of the references; none of these flows can be used"
             yield id_, circle[1], "flow-cycle", message, hint
@@ -164,8 +163,7 @@ class FlowCatalog:
         return None if flow is None else flow.plan
 
     def find(self, name: str) -> FoundFlow:
-        flow = self.named(name)
-        if flow is not None:
+        if (flow := self.named(name)) is not None:
             return flow
         file = next((other.file for other in self.found if name in other.ids), None)
         if file is not None:

@@ -378,7 +378,6 @@ def _lacks(path: str, code: str, what: str, name: str, known: tuple[str, ...], l
 
 
 def _index_in(name: str, ids: tuple[str, ...]) -> int | None:
-    index = index_of(name)
-    if index is not None:
+    if (index := index_of(name)) is not None:
         return index if index < len(ids) else None
     return ids.index(name) if name in ids else None

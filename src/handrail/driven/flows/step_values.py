@@ -167,8 +167,7 @@ def _check_schema(flow: LoadState, node: TreeNode, name: str, *, is_versioned: b
     """
     known = flow.resources.schemas
     if name in known:
-        wrong = flow.resources.schema_problem(name)
-        if wrong is not None:
+        if (wrong := flow.resources.schema_problem(name)) is not None:
             message = f"the schema `{name}` cannot be used: {wrong}"
             flow.problem(node, "schema-broken", message, f"correct `.handrail/schemas/{name}.json`")
     elif known and is_versioned:

@@ -14,7 +14,7 @@ from typing import Any
 from handrail.driven.artifacts.names import NOT_PROVIDED
 from handrail.driven.expressions.tree import Const, Every, Expression, ExpressionScope, error_with_place
 from handrail.driven.flows.keys import MAX_DEPTH
-from handrail.driven.flows.plan import AfterAction, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
+from handrail.driven.flows.plan import AfterAction, FlowFinder, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
 from handrail.driven.flows.prompts import OPTIONAL_FILE, compose_prompt, language_part, without_missing
 from handrail.driven.flows.results import (
     PUBLISHED,
@@ -45,7 +45,6 @@ from handrail.source.plain_text import counted
 from handrail.source.templates import fill
 from handrail.source.values import Unresolved, as_joined_text, as_text, is_true
 
-FlowFinder = Callable[[str], FlowPlan | None]
 FlowStop = tuple[str, str] | None
 
 
@@ -391,8 +390,7 @@ class Interpreter:
         if declared.summary and isinstance(summary := output_of(self.values, phase, step, declared.summary), str):
             self.durable.note(run_events.SummarySet(summary))
         if step.makes or declared.published:
-            files = await made_by(self.values, phase, step, path, before)
-            if files:
+            if files := await made_by(self.values, phase, step, path, before):
                 await self.durable.publish(path, files, self.used.get(path, []))
         if declared.stops and output_of(self.values, phase, step, declared.stops) is True:
             return True
@@ -418,7 +416,7 @@ class Interpreter:
         if step.makes or step.declared.published:
             self.used[path] = [*self.used.get(path, ()), *short_texts(params)]
         if step.declared.nests is not None:
-            value = await self._nested_in_time(step, params, path, tried, again=again)
+            value = await self._nested(step, params, path, tried, again=again)
             is_used = self._uses_published and PUBLISHED in outputs_read(self.plan, phase.id, step.id)
             return {**value, PUBLISHED: published_by(self.durable.published, path)} if is_used else value
         default = {name: await resolve(value, phase, path, f"default.{name}") for name, value in step.default.items()}
@@ -436,17 +434,13 @@ class Interpreter:
         )
         return await self.durable.node(work, again=again)
 
-    async def _nested_in_time(
-        self, step: Step, params: dict[str, Any], path: str, tried: StepAttempts, *, again: bool
-    ) -> Any:
-        """Run a nested flow as one attempt. Its finished steps run again only if its proof did not hold (`again`)."""
+    async def _nested(self, step: Step, params: dict[str, Any], path: str, tried: StepAttempts, *, again: bool) -> Any:
+        """Run a nested flow as one attempt. Its finished steps run again only if its proof did not hold (`again`).
+
+        The paths of its steps begin with this step's path; its result says how it ended.
+        """
         if tried.failures and self.durable.done(path) is None and (again or not tried.is_refuted):
             self.durable.note(run_events.AttemptStarted(path, tried.total + 1, again))
-        async with self.durable.limit(path, step.timeout):
-            return await self.nested(step, params, path)
-
-    async def nested(self, step: Step, params: dict[str, Any], path: str) -> Any:
-        """Run a nested flow. The paths of its steps begin with this step's path; its result says how it ended."""
         name = as_text(params.get(step.declared.nests or "", ""))
         child = self.find(name)
         if child is None:
@@ -454,14 +448,15 @@ class Interpreter:
         if self.depth >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
         inputs = {key: value for key, value in params.items() if key != step.declared.nests}
-        if child.is_foreign:
-            inputs = await nested_params(self.durable, child, inputs, path)
-        inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)
-        inner.prepare(with_defaults(child, inputs), self.context, f"{path}/")
-        try:
-            ended = await inner.run()
-        except FlowFailed as error:
-            raise NodeError(error.code, error.message) from error
+        async with self.durable.limit(path, step.timeout):
+            if child.is_foreign:
+                inputs = await nested_params(self.durable, child, inputs, path)
+            inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)
+            inner.prepare(with_defaults(child, inputs), self.context, f"{path}/")
+            try:
+                ended = await inner.run()
+            except FlowFailed as error:
+                raise NodeError(error.code, error.message) from error
         self.rounds.nested[path] = inner.rounds.whole()
         return nested_flow_result(child, ended)
 

@@ -21,6 +21,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from functools import partial
 from typing import Any
 
+from handrail.base import files
 from handrail.base.dataclasses import replace
 from handrail.base.errors import HandrailError, RefusedError
 from handrail.driven.artifacts.shelf import digest_of_file
@@ -54,16 +55,6 @@ from handrail.settings.secrets import Secrets, without_secrets
 from handrail.source.field_checks import usable
 from handrail.source.plain_text import caller_words, counted
 from handrail.source.values import Unresolved
-
-
-def remove_unchanged(project: str, files: Sequence[Sequence[str]]) -> None:
-    """Remove the files, given as (path, digest), that have not changed since they were published."""
-    for path, digest in files:
-        file = os.path.join(project, path)
-        if digest_of_file(file) == digest:
-            with contextlib.suppress(OSError):
-                os.unlink(file)
-
 
 WORKTREE_CODE = "worktree"
 
@@ -99,18 +90,15 @@ class RunWorktree:
                 commit = await merge_worktree(self.trees, tree, self.env)
                 await remove_worktree(self.trees, tree, self.env)
                 tell(f"merged into `{tree.base}` ({commit[:10]}); the worktree is removed")
-            elif (is_done and tree.end == "remove") or await self._is_unused(tree):
+            elif (is_done and tree.end == "remove") or (
+                tree.end is None and not (await worktree_state(tree, Git(folder=tree.top, env=self.env))).has_work
+            ):
                 await remove_worktree(self.trees, tree, self.env)
                 tell(f"the worktree `{tree.path}` is removed")
             else:
                 tell(kept_words(tree))
         except RefusedError as error:
             raise _worktree_failure(error) from error
-
-    async def _is_unused(self, tree: Worktree) -> bool:
-        if tree.end is not None:
-            return False
-        return not (await worktree_state(tree, Git(folder=tree.top, env=self.env))).has_work
 
 
 def tree_of(run: LoadedRun, site: Site, pass_env: Sequence[str]) -> RunWorktree | None:
@@ -250,12 +238,12 @@ class FlowLife:
         self.interpreter = interpreter
         self.until: str | None = None
 
-    @property
-    def needs_preparation(self) -> bool:
-        return bool(self.run.about.aside)
-
     def prepare(self) -> None:
-        remove_unchanged(self.run.about.request.folder(self.site.project), self.run.about.aside)
+        """Remove the files of the previous attempt that have not changed since they were published."""
+        folder = self.run.about.request.folder(self.site.project)
+        for path, digest in self.run.about.aside:
+            if digest_of_file(file := os.path.join(folder, path)) == digest:
+                files.remove(file)
 
     def begin(self, history: History) -> list[Event]:
         run, state, plan = self.run.id, history.state or fold(history.records), self.run.plan

@@ -206,8 +206,7 @@ def taken_so_far(runs: Runs, run: LoadedRun) -> dict[str, Any]:
 
 def _refuse_unfinished(run: str, state: RunState, phases: Sequence[Phase]) -> None:
     """Raise `RefusedError` unless all of these phases are finished."""
-    unfinished = first_unfinished(state, phases)
-    if unfinished is not None:
+    if (unfinished := first_unfinished(state, phases)) is not None:
         message = f"phase `{unfinished}` of run `{run}` is not finished, so no later phase can be the start"
         raise RefusedError(message, f"run `handrail restart {run} --from {unfinished}`")
 
@@ -244,10 +243,9 @@ def _kept_events(
             continue
         value = None if result["value"] is ABSENT else without_copies(result["value"])
         events += [run_events.StepStarted(step_path), run_events.NodeFinished(step_path, "", 0, value)]
-        known = published.items()
         events += [
             run_events.ArtifactPublished(p, a)
-            for p, artifacts in known
+            for p, artifacts in published.items()
             if (p + "/").startswith(step_path + "/")
             for a in artifacts
         ]

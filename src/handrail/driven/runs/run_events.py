@@ -9,7 +9,7 @@ what it may use at most (`Bounded`), which effects are approved (`Permitted`) an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, dataclass_transform
 
 from handrail.base.dataclasses import dataclass, field, replace
@@ -408,10 +408,6 @@ class Routed(Event):
             now = replace(now, model=choice.model)
         preset = now.preset if choice.preset is None else choice.preset
         return replace(now, routes={**now.routes, **choice.routes}, preset=preset)
-
-    def with_settings(self, table: Mapping[str, str], *, is_whole: bool) -> Routed:
-        """The routes of the current settings. Unless they are whole, routes that they do not have stay."""
-        return replace(self, table=dict(table) if is_whole else {**self.table, **table})
 
 
 def agent_of(routing: Routed, group: str | None, own: OwnRoute) -> Route | None:

@@ -163,8 +163,7 @@ def refuse_missing_params(plan: FlowPlan, request: RunRequest, project: str) -> 
     if request.start or request.until:
         return
     file = os.path.relpath(plan.file, project)
-    missing = [read for read in plan.reads if read[0] not in request.params]
-    if missing:
+    if missing := [read for read in plan.reads if read[0] not in request.params]:
         lines = [f"{file}:{line}:{column}: the param `{name}` is not given" for name, line, column in missing]
         name = missing[0][0]
         raise UsageError(

@@ -211,8 +211,8 @@ class Runs:
         """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
         self._refuse_agents(choice.agent, choice.routes)
         routing = run.routing.with_choice(choice)
-        is_whole = routing.preset == "" or routing.preset in self.presets
-        return routing.with_settings(self.table(run.plan, routing.preset), is_whole=is_whole)
+        kept = {} if routing.preset == "" or routing.preset in self.presets else routing.table
+        return replace(routing, table={**kept, **self.table(run.plan, routing.preset)})
 
     def refuse_without_agent(self, about: StoredRequest, plans: Plans, request: RunRequest) -> None:
         """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""

@@ -198,8 +198,7 @@ class Worktrees:
         paths = {tree.path for tree in trees}
         own = [await self._left_of(tree, exists) for tree in trees if tree.project == self.project]
         leftovers = [left for left in own if left is not None] + [*self._folders(paths), *self._files(trees)]
-        repository = await self._repository()
-        if repository is not None:
+        if (repository := await self._repository()) is not None:
             base, missing = os.path.realpath(self.places.trees) + "/", missing_worktrees(repository)
             gone = (entry for entry, path in missing.items() if path.startswith(base) and path not in paths)
             leftovers += (Leftover("entry", entry) for entry in gone)

@@ -55,8 +55,7 @@ def catalog_lines(rows: Sequence[Row], is_folded: Callable[[str], bool], width: 
         folder = _folder(source_rows) if source == "project" else ""
         yield line(id_, Piece(f" ▾ {name}", "bold"), Piece(f" {folder}", "dim"))
         for kind, title in KINDS.items():
-            kind_rows = [row for row in source_rows if row.get("kind") == kind]
-            if kind_rows:
+            if kind_rows := [row for row in source_rows if row.get("kind") == kind]:
                 id_ = group_id(source, kind)
                 is_shut = is_folded(id_)
                 yield line(id_, f"   ▸ {title}  {len(kind_rows)}" if is_shut else f"   ▾ {title}")

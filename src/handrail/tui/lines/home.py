@@ -214,12 +214,10 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     }
     for one in tree_lines(tree, folds, times, width, question_by_path(sections("needs"))):
         yield one._replace(id=None)
-    artifacts = sections("artifacts")
-    if artifacts:
+    if artifacts := sections("artifacts"):
         yield rule("artifacts", width)
         yield from (one._replace(id=None) for one in artifact_lines(artifacts, times, width))
-    last_lines = list(tail)[-8:]
-    if last_lines:
+    if last_lines := list(tail)[-8:]:
         yield rule("tail", width)
         yield from tail_lines(last_lines, times, width)
 

@@ -221,8 +221,7 @@ def step_lines(
             for number, text in enumerate(wrapped(str(value), max(10, width - 10))):
                 yield line(None, Piece(f" {name if not number else '':<8}", "dim"), text)
     for section, key, draw in (("checks", "node", check_lines), ("artifacts", "step", artifact_lines)):
-        own_rows = [one for one in parts.get(section, []) if one.get(key) == row["id"]]
-        if own_rows:
+        if own_rows := [one for one in parts.get(section, []) if one.get(key) == row["id"]]:
             yield rule(section, width)
             yield from (one._replace(id=None) for one in draw(own_rows, times, width))
 
@@ -230,8 +229,7 @@ def step_lines(
 def try_lines(try_: Row, times: Times, width: int) -> Iterator[TextLine]:
     """What the last try of a step was given, what it printed and what it returned."""
     for title in ("prompt", "params", "output"):
-        value = try_.get(title)
-        if value:
+        if value := try_.get(title):
             yield rule(title, width)
             text = value if isinstance(value, str) else dumps(value, indent=2, ensure_ascii=False)
             yield from (line(None, f" {one}") for one in wrapped(text, max(10, width - 2)))

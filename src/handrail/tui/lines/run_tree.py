@@ -129,8 +129,7 @@ class FoldedTree:
         """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
         steps = [row for row in self.rows.values() if row.get("kind") == "step"]
         for status in ("waiting", "failed", "interrupted", "cancelled", "running", "delayed"):
-            ids = [str(row["id"]) for row in steps if row.get("status") == status]
-            if ids:
+            if ids := [str(row["id"]) for row in steps if row.get("status") == status]:
                 return max(ids, key=lambda id_: id_.count("/"))
         return None
 

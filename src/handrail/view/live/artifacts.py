@@ -105,8 +105,7 @@ def markdown(text: str) -> ArtifactJson:
 
 def _preview(ending: str, text: str) -> ArtifactJson:
     if ending in _MARKDOWN:
-        tree = markdown_tree(text)
-        if tree is not None:
+        if (tree := markdown_tree(text)) is not None:
             return {"kind": "markdown", "tree": tree}
     if ending == ".json":
         try:

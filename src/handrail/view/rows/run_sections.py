@@ -290,8 +290,7 @@ class QuestionRows:
         id_ = self._open.pop(event.path, None)
         if id_ is None:
             return
-        row = self.rows.get(NEEDS, id_)
-        if row is not None:
+        if (row := self.rows.get(NEEDS, id_)) is not None:
             self.rows.put(NEEDS, id_, {"answered": _answer_json(at, event, row["kind"])})
         self._closed.append(id_)
         self._fit()

@@ -293,8 +293,7 @@ def bound_warnings(likely: Forecast, bounds: Bounded) -> Iterator[str]:
             "tokens": [use.tokens for use in likely.past],
         }[bound]
         amounts = [amount for amount in past if amount is not None]
-        count = sum(amount > limit for amount in amounts)
-        if count:
+        if count := sum(amount > limit for amount in amounts):
             text = (
                 f"${limit:.4g}" if bound == "usd" else counted(int(limit) if bound == "tokens" else limit, bound[:-1])
             )

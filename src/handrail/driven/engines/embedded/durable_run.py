@@ -335,8 +335,7 @@ class DurableRun:
             await asyncio.sleep(seconds)
 
     async def rest(self, path: str) -> None:
-        delay = self.state.delays.get(path)
-        if delay is not None:
+        if (delay := self.state.delays.get(path)) is not None:
             await asyncio.sleep(delay.left(self.clock()))
 
 

@@ -80,10 +80,8 @@ class Litter:
             return
         for path in map(os.fsdecode, paths):
             if os.path.basename(path).startswith(LITTER) and not os.path.islink(path):
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
-        with contextlib.suppress(OSError):
-            os.unlink(self.file)
+                files.remove(path)
+        files.remove(self.file)
 
 
 LOOK_AGAIN = 0.1
@@ -223,10 +221,12 @@ class Embedded:
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         async with self._held(run, outside.observer) as ledger:
             events = life.begin(ledger.history)
-            if life.needs_preparation and not any(step.starts for step in ledger.state.steps.values()):
+            if not any(step.starts for step in ledger.state.steps.values()):
                 life.prepare()
             for event in events:
-                ledger.record(_with_heard(event, ledger), durable=_is_rewind(event))
+                # an event that makes finished phases run again has to be on disk before they start
+                is_rewind = isinstance(event, run_events.RunResumed) and bool(event.rewound)
+                ledger.record(_with_heard(event, ledger), durable=is_rewind)
             litter = Litter(ledger.attempt)
             litter.remove()
             outside = replace(outside, context=replace(outside.context, litter=litter.add))
@@ -358,18 +358,14 @@ class Embedded:
         ledger.number, ledger.end = 1, write_journal(folder)
         payloads = Payloads(folder)
         for event in events:
-            ledger.record_stored(_moved(stored_event(event, self.secrets), payloads), durable=False)
+            stored = stored_event(event, self.secrets)
+            if isinstance(stored, run_events.NodeFinished):
+                value, payload = payloads.keep(stored.value)
+                stored = replace(stored, value=value, payload=payload)
+            ledger.record_stored(stored, durable=False)
         ledger.flush(durable=True)
         ledger.close()
         return ledger.history
-
-
-def _moved(event: Event, payloads: Payloads) -> Event:
-    """The event. A large value is moved to a file, and the event holds its digest."""
-    if not isinstance(event, run_events.NodeFinished):
-        return event
-    value, payload = payloads.keep(event.value)
-    return replace(event, value=value, payload=payload)
 
 
 def _state(attempt: str) -> RunState:
@@ -382,8 +378,3 @@ def _with_heard(event: Event, ledger: Ledger) -> Event:
     if ledger.state.clock.is_going and isinstance(event, run_events.RunResumed | run_events.RunEnded):
         return replace(event, heard=heard_at(ledger.attempt))
     return event
-
-
-def _is_rewind(event: Event) -> bool:
-    """True if the event makes finished phases run again. It has to be on disk before they start."""
-    return isinstance(event, run_events.RunResumed) and bool(event.rewound)

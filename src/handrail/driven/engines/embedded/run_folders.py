@@ -227,10 +227,7 @@ def created_at(folder: str) -> float | None:
 
 def created_file_time(folder: str) -> int:
     """When the file about the creation of a run was made: of two runs of the same moment, it says which is older."""
-    try:
-        return os.stat(os.path.join(folder, "1", CREATED)).st_mtime_ns
-    except OSError:
-        return 0
+    return files.size_and_time(os.path.join(folder, "1", CREATED))[1]
 
 
 def number_of(attempt: str) -> int:
@@ -296,10 +293,7 @@ INBOX = "inbox"
 
 def has_answer(attempt: str) -> bool:
     """True if an answer is stored that no driver has recorded yet."""
-    try:
-        return any(not name.endswith((".letter", ".new")) for name in os.listdir(os.path.join(attempt, INBOX)))
-    except OSError:
-        return False
+    return any(not entry.name.endswith((".letter", ".new")) for entry in files.entries(os.path.join(attempt, INBOX)))
 
 
 def heard_at(attempt: str) -> float | None:
@@ -325,12 +319,7 @@ def holder(folder: str) -> int | None:
 
 def has_program(attempt: str) -> bool:
     """True if a program that a step of this attempt started still runs."""
-    folder = os.path.join(attempt, PROGRAMS)
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return False
-    return any(locks.is_locked(os.path.join(folder, name)) for name in names)
+    return any(locks.is_locked(entry.path) for entry in files.entries(os.path.join(attempt, PROGRAMS)))
 
 
 def announce(folder: str) -> None:

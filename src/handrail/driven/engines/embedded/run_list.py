@@ -138,11 +138,7 @@ def mark_of(attempt: str) -> list[int]:
     """Identifies the content of an attempt: its number, and the size and time of its journal and its request."""
     mark = [number_of(attempt)]
     for name in (JOURNAL, ABOUT):
-        try:
-            seen = os.stat(os.path.join(attempt, name))
-            mark += [seen.st_size, seen.st_mtime_ns]
-        except OSError:
-            mark += [0, 0]
+        mark += files.size_and_time(os.path.join(attempt, name))
     return mark
 
 
@@ -327,7 +323,4 @@ class _FollowedRun:
 
 def _time_of(path: str) -> int:
     """When a file or folder changed, in nanoseconds; 0 if it does not exist."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
+    return files.size_and_time(path)[1]

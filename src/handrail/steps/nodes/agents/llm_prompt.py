@@ -143,8 +143,7 @@ async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any
         await asyncio.sleep(pause)
         id_ = result["sessionId"] or job.session
         result = await run_job(agent, replace(job, session=id_, prompt=prompt if id_ is None else GO_ON), context)
-    error = outcome_error(result)
-    if error is not None:
+    if (error := outcome_error(result)) is not None:
         raise error
     _refuse_missing(work, context, only)
     if job.schema is not None and (problems := problems_of(job.schema, result.get("result"))):
@@ -210,8 +209,7 @@ async def _explanation(work: Work, context: NodeContext, output: str) -> dict[st
     result = await run_job(
         agent, job_for(agent, limited, context, _PROMPT.format(output=output[-LONGEST_OUTPUT:])), context
     )
-    error = outcome_error(result)
-    if error is not None:
+    if (error := outcome_error(result)) is not None:
         raise error
     answer = str(result.get("output") or "").strip()
     if not answer:

@@ -141,8 +141,7 @@ async def _switch_branch(work: Work, context: NodeContext) -> Any:
 
 
 async def _refuse_changes(repository: Repository, name: str) -> None:
-    changes = await repository.changes()
-    if changes:
+    if changes := await repository.changes():
         files = some([shown_name(change.name) for change in changes])
         message = f"there are uncommitted changes, so the branch is not changed to `{name}`: {files}"
         raise LastingError("git-dirty", message)
@@ -152,8 +151,7 @@ async def _base(repository: Repository, params: dict[str, Any]) -> str:
     """The commit that the base means: here, or else on `origin`."""
     base = "HEAD" if params.get("base") is None else params["base"].strip()
     for place in (base, f"refs/remotes/origin/{base}"):
-        commit = await repository.commit_at(place)
-        if commit is not None:
+        if (commit := await repository.commit_at(place)) is not None:
             return commit
     problem = "there is no commit yet" if base == "HEAD" else f"there is no branch, tag or commit `{shown(base, 80)}`"
     raise LastingError("git-missing", f"`base`: {problem}")

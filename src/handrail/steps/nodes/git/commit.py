@@ -103,8 +103,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     repository = await open_repository(work, context)
     before = as_text(context.remember("head", await repository.head()))
     action = " ".join(f"handrail {context.key}".split())
-    commit = await _earlier_commit(repository, before, action)
-    if commit is not None:
+    if (commit := await _earlier_commit(repository, before, action)) is not None:
         line = await repository.read("log", "-1", "--no-color", "--no-show-signature", "--format=%h %s", commit)
         return {"output": line.decode("utf-8", "replace"), "commitHash": commit}
     await _refuse_strangers(repository)
@@ -224,8 +223,7 @@ async def _own_changes(repository: Repository, files: list[str]) -> tuple[list[b
     changes = await repository.changes()
     names = _names(repository, files, changes)
     own = [change for change in changes if _is_in(change.name, set(names))]
-    conflicts = [shown_name(change.name) for change in own if change.is_conflict]
-    if conflicts:
+    if conflicts := [shown_name(change.name) for change in own if change.is_conflict]:
         raise LastingError("git-conflict", f"files have merge conflicts: {some(conflicts)}")
     return names, own
 
