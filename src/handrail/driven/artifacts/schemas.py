@@ -256,8 +256,9 @@ def _unsafe(schema: Any) -> str | None:
             return f"`{place}/patternProperties` does not work with `unevaluatedProperties`"
         for pattern, where in (patterns | ({single: f"{place}/pattern"} if isinstance(single, str) else {})).items():
             if (wrong := check_pattern(pattern)) is not None:
-                text = pattern if len(pattern) <= 60 else pattern[:59] + "…"
-                return f"`{where}`: `{text}` is not a pattern, at character {wrong.at + 1}: {wrong.message}"
+                return (
+                    f"`{where}`: `{shown(pattern, 60)}` is not a pattern, at character {wrong.at + 1}: {wrong.message}"
+                )
     return None
 
 
@@ -326,5 +327,4 @@ def _value_words(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    clean = "".join(char if char.isprintable() else " " for char in text)
-    return clean if len(clean) <= MAX_LENGTH else clean[: MAX_LENGTH - 1] + "…"
+    return shown("".join(char if char.isprintable() else " " for char in text), MAX_LENGTH)

@@ -389,9 +389,8 @@ class Interpreter:
         declared = step.declared
         if declared.summary and isinstance(summary := output_of(self.values, phase, step, declared.summary), str):
             self.durable.note(run_events.SummarySet(summary))
-        if step.makes or declared.published:
-            if files := await made_by(self.values, phase, step, path, before):
-                await self.durable.publish(path, files, self.used.get(path, []))
+        if files := await made_by(self.values, phase, step, path, before):
+            await self.durable.publish(path, files, self.used.get(path, []))
         if declared.stops and output_of(self.values, phase, step, declared.stops) is True:
             return True
         return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))

@@ -247,7 +247,6 @@ def mark_locked(trust: Trust, run: str) -> Iterator[None]:
 
 
 def paths_of(plan: FlowPlan) -> Iterable[str]:
-    """The paths of the phases of a flow."""
     return (path_segment(phase.id) for phase in plan.phases)
 
 

@@ -229,9 +229,8 @@ def brief_estimate(steps: tuple[int, int], estimate: Estimate) -> str:
     number = counted(high_count, "step") if low_count == high_count else f"{low_count} to {counted(high_count, 'step')}"
     forecast = estimate.whole
     if forecast.seconds is None:
-        return (
-            f"{number}; {'other agents worked in all past runs' if estimate.others else 'no past run is like this one'}"
-        )
+        why = "other agents worked in all past runs" if estimate.others else "no past run is like this one"
+        return f"{number}; {why}"
     parts = [_range_text(duration(forecast.seconds.low), duration(forecast.seconds.high))]
     if forecast.usd is not None and forecast.usd.high:
         low, high = (f"${amount:.{2 if amount >= 0.1 else 4}f}" for amount in (forecast.usd.low, forecast.usd.high))
@@ -264,11 +263,8 @@ def measures(likely: Forecast) -> str:
 
 def estimate_rows(estimate: Estimate) -> list[tuple[str, ...]]:
     """A table: a row per phase, and one for the whole."""
-    rounds = [f" (up to {len(row.phases)} rounds)" if len(row.phases) > 1 else "" for row in estimate.rows]
-    rows = [
-        (row.phases[0] + round_words, *_cells(row.likely))
-        for row, round_words in zip(estimate.rows, rounds, strict=True)
-    ]
+    names = [row.phases[0] + f" (up to {len(row.phases)} rounds)" * (len(row.phases) > 1) for row in estimate.rows]
+    rows = [(name, *_cells(row.likely)) for name, row in zip(names, estimate.rows, strict=True)]
     return [("PHASE", "TIME", "TOKENS", "COST", "RUNS"), *rows, ("whole run", *_cells(estimate.whole))]
 
 
@@ -287,12 +283,8 @@ def meaning_of_estimate(estimate: Estimate) -> str:
 def bound_warnings(likely: Forecast, bounds: Bounded) -> Iterator[str]:
     """Says how many past runs took more than the run may use."""
     for bound, limit in bounds.named.items():
-        past = {
-            "minutes": [None if use.seconds is None else use.seconds / 60 for use in likely.past],
-            "usd": [use.usd for use in likely.past],
-            "tokens": [use.tokens for use in likely.past],
-        }[bound]
-        amounts = [amount for amount in past if amount is not None]
+        name, size = ("seconds", 60) if bound == "minutes" else (bound, 1)
+        amounts = [amount / size for use in likely.past if (amount := getattr(use, name)) is not None]
         if count := sum(amount > limit for amount in amounts):
             text = (
                 f"${limit:.4g}" if bound == "usd" else counted(int(limit) if bound == "tokens" else limit, bound[:-1])

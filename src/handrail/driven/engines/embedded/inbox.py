@@ -170,8 +170,6 @@ CLI = "cli"
 
 
 class RunQuestions:
-    """The questions of one attempt of a run."""
-
     def __init__(self, ledger: Ledger, inbox: Inbox, clock: Callable[[], float], outside: Outside) -> None:
         self.ledger = ledger
         self.inbox = inbox
@@ -197,11 +195,10 @@ class RunQuestions:
             ledger.record(run_events.Asked(path, digest, question, next_question_id(state, number_of(ledger.attempt))))
             asked = state.questions[path]
         letter = self.inbox.take(asked)
-        if letter is None and self.outside.asker is not None:
-            if (values := await self.outside.asker(asked.id, path, question)) is not None:
-                # unless another process answered first
-                self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
-                letter = self.inbox.take(asked)
+        asker = self.outside.asker if letter is None else None
+        if asker is not None and (values := await asker(asked.id, path, question)) is not None:
+            self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
+            letter = self.inbox.take(asked)  # perhaps that of another process, which was faster
         if letter is None and self.clock() >= due_at(asked):
             self.inbox.put(asked.id, Letter(question["default"], run_events.BY_DEADLINE, self.clock()))
             letter = self.inbox.take(asked)
