@@ -11,19 +11,8 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from handrail.source.output_text import clean
-from handrail.tui import keys
+from handrail.tui import decisions, keys
 from handrail.tui.context import Feed
-from handrail.tui.decisions import (
-    answer_question,
-    cancel_session,
-    create_example,
-    is_asked,
-    mark_opened,
-    resume_words,
-    run_again,
-    stop_run,
-    try_action,
-)
 from handrail.tui.frame import TWO_PANES, Frame, bindings_of
 from handrail.tui.lines.home import OLDER, group_counts, home_lines, run_detail, session_detail
 from handrail.tui.lines.words import OVER, Piece, TextLine, cell, rule
@@ -141,11 +130,11 @@ class HomeScreen(Frame):
         if action in ("again", "stop"):
             return kind == "run" and (action == "again" or row.get("status") not in OVER)
         if action == "answer":
-            return is_asked(self.top)
+            return decisions.is_asked(self.top)
         return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
 
     def label(self, action: str) -> str:
-        return resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
+        return decisions.resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
 
     @on(Listing.Moved)
     def _draw_selected(self) -> None:
@@ -162,7 +151,7 @@ class HomeScreen(Frame):
 
     def action_answer(self) -> None:
         row = self.row
-        answer_question(self.top, str(row["id"]) if row is not None and row.get("need") else None)
+        decisions.answer_question(self.top, str(row["id"]) if row is not None and row.get("need") else None)
 
     def action_launch(self) -> None:
         if self.needle:
@@ -172,14 +161,14 @@ class HomeScreen(Frame):
 
     def action_again(self) -> None:
         if row := self._selected("run"):
-            run_again(self.top, _id(row), row)
+            decisions.run_again(self.top, _id(row), row)
 
     def action_stop(self) -> None:
         row = self._selected("run")
         if row is not None and row.get("status") in OVER:
             self.top.tell(f"{row.get('name')} is over")
         elif row is not None:
-            stop_run(self.top, _id(row), row)
+            decisions.stop_run(self.top, _id(row), row)
 
     def _selected(self, kind: str) -> Row | None:
         row = self.row
@@ -190,7 +179,7 @@ class HomeScreen(Frame):
 
     def action_cancel_workflow(self) -> None:
         if row := self._selected("session"):
-            cancel_session(self.top, _id(row), row)
+            decisions.cancel_session(self.top, _id(row), row)
 
     def action_older(self) -> None:
         """Read the next hundred of what ended."""
@@ -202,7 +191,7 @@ class HomeScreen(Frame):
             self.redraw()
 
         if self._unlisted_count:
-            try_action(self.top, read_older)
+            decisions.try_action(self.top, read_older)
         else:
             self.top.tell("nothing is older")
 
@@ -223,11 +212,11 @@ class HomeScreen(Frame):
         if row is not None and row.get("status") != "failed":
             self.top.tell(f"{row.get('name')} did not fail, so it cannot be marked as unread")
         elif row is not None:
-            mark_opened(self.top, str(row["id"]), is_seen=False)
+            decisions.mark_opened(self.top, str(row["id"]), is_seen=False)
             self.top.tell(f"{row.get('name')} is marked as unread")
 
     def action_init(self) -> None:
-        create_example(self.top)
+        decisions.create_example(self.top)
 
     def action_escape(self) -> None:
         self.close_find()

@@ -27,15 +27,7 @@ from handrail.settings.secrets import masked
 from handrail.settings.settings import GROUPS
 from handrail.source.output_text import clean
 from handrail.source.values import shown
-from handrail.view.actions import (
-    TASK,
-    LaunchForm,
-    WrongFields,
-    declared_params,
-    kind_of_param,
-    request_of,
-    wrong_routes,
-)
+from handrail.view import actions
 from handrail.view.text.run import bound_warnings, brief_estimate
 
 MOST_LOOKED_AT = 20
@@ -69,7 +61,7 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
         "name": name,
         "description": clean(plan.description),
         "source": flow.source,
-        "fields": [_field(param) for param in declared_params(plan)],
+        "fields": [_field(param) for param in actions.declared_params(plan)],
         "hasTask": takes_task(plan),
         "isOpen": plan.params is None or plan.is_foreign,
         "groups": routed_groups(app, flow),
@@ -87,12 +79,12 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
 def _field(param: Param) -> dict[str, Any]:
     return {
         "name": param.name,
-        "kind": kind_of_param(param),
+        "kind": actions.kind_of_param(param),
         "required": param.required,
         "default": masked(param.default),
         "about": clean(param.about),
         "choices": [{"value": choice, "label": clean(shown(choice))} for choice in param.choices],
-        "multiline": param.name == TASK,
+        "multiline": param.name == actions.TASK,
     }
 
 
@@ -206,7 +198,7 @@ def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
     return minimum, sum(len(phase.steps) for phase in phases)
 
 
-def preview_launch(app: App, form: LaunchForm) -> dict[str, Any]:
+def preview_launch(app: App, form: actions.LaunchForm) -> dict[str, Any]:
     """What a launch would do: `rows` and `lines` of the dry run, each step with its route, and the `estimate`.
 
     `fails` are the paths that would fail. Equal rounds of a repeat are there once. Raises `WrongFields`.
@@ -214,7 +206,7 @@ def preview_launch(app: App, form: LaunchForm) -> dict[str, Any]:
     app = app.reread()
     flow = app.definitions.flow_named(form.name)
     app.check_settings()
-    request = request_of(app, flow, form)
+    request = actions.request_of(app, flow, form)
     rows = app.runs.preview(app.flows, flow, request)
     assert flow.plan is not None
     table = {**app.runs.table(flow.plan, None), **request.table}
@@ -278,8 +270,8 @@ def save_routes(app: App, target: RoutesTarget, name: str, routes: Mapping[str, 
     """
     app.refuse_agents("routes")
     chosen_routes = {group: route for group, route in routes.items() if route}
-    if problems := list(wrong_routes(app.registry, chosen_routes)):
-        raise WrongFields(problems)
+    if problems := list(actions.wrong_routes(app.registry, chosen_routes)):
+        raise actions.WrongFields(problems)
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise RefusedError("the name is empty, too long or not printable", "use letters, digits and `-`")
     if not chosen_routes:

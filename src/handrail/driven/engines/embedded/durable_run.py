@@ -31,19 +31,7 @@ from handrail.driven.engines.embedded.run_journal import (
     digest_of_text,
     not_json,
 )
-from handrail.driven.runs import run_events
-from handrail.driven.runs.life import (
-    Meter,
-    TimeLimits,
-    attempts,
-    done,
-    lost_usage,
-    recall,
-    remember,
-    resumable_wait,
-    run_parallel,
-    verify,
-)
+from handrail.driven.runs import life, run_events
 from handrail.driven.runs.run_events import Bounded
 from handrail.driven.runs.run_rules import assumed_result, interrupted_form
 from handrail.driven.runs.state import RERUN, StepState
@@ -88,15 +76,17 @@ class DurableRun:
         ledger.listener = self.activity.take
         self.asking = RunQuestions(ledger, self.inbox, clock, outside)
         self.files = ProjectFiles(self.context.project, self.context.definitions, self.context.registry)
-        self.limits = TimeLimits(lambda path: self.state.spent.get(path, 0.0), partial(ledger.record, durable=False))
-        self.limit, self.together = self.limits.within, run_parallel
-        self.tried, self.check = partial(attempts, self.state), partial(verify, context=self.context)
-        self.meter = outside.meter or Meter(Bounded())
+        self.limits = life.TimeLimits(
+            lambda path: self.state.spent.get(path, 0.0), partial(ledger.record, durable=False)
+        )
+        self.limit, self.together = self.limits.within, life.run_parallel
+        self.tried, self.check = partial(life.attempts, self.state), partial(life.verify, context=self.context)
+        self.meter = outside.meter or life.Meter(Bounded())
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
 
     def done(self, path: str) -> Done | None:
-        known = done(self.state, path)
+        known = life.done(self.state, path)
         if known is None or not known.has_value:
             return known
         return replace(known, value=self._result(self.state.steps[path]))
@@ -191,7 +181,7 @@ class DurableRun:
 
     def _count_lost(self, path: str) -> None:
         """Count what the agent of a step used before a kill, or say that it is not known."""
-        for event in list(lost_usage(self.state, path, self.context)):
+        for event in list(life.lost_usage(self.state, path, self.context)):
             self.record(event)
             self._warn(path, self.meter.blind_to(event.usage))
             with contextlib.suppress(Exhausted):  # the next look at the meter raises it
@@ -281,9 +271,9 @@ class DurableRun:
             self.context,
             key=self._key(path),
             session=self.state.sessions.get(path),
-            rest=partial(resumable_wait, self.state, self.record, self.clock, path),
-            remember=partial(remember, self.state, self.record, self.secrets, path),
-            recall=partial(recall, self.state, self.secrets, path),
+            rest=partial(life.resumable_wait, self.state, self.record, self.clock, path),
+            remember=partial(life.remember, self.state, self.record, self.secrets, path),
+            recall=partial(life.recall, self.state, self.secrets, path),
             failure=tried.failure,
             failures=tried.total,
             ask=partial(self.asking.answer, path, fallback=work.fallback),
