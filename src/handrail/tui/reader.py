@@ -255,11 +255,8 @@ class LogScreen(Frame):
         if self.error is not None:
             self.lines.show(list(error_lines(self.error.message, [self.error.hint], width)))
             return
-        entries = (
-            (number, entry)
-            for number, entry in enumerate(self.entries, self._dropped_count)
-            if entry.kind in self.kinds
-        )
+        numbered = enumerate(self.entries, self._dropped_count)
+        entries = ((number, entry) for number, entry in numbered if entry.kind in self.kinds)
         self.lines.show(list(log_lines(entries, self.times, self.lines.room(width), wraps=self.wraps)), is_held=is_held)
         if self._at_end and self.entries:
             self._at_end = False

@@ -191,7 +191,7 @@ class RunScreen(Views):
         rows = [row for row in self.feed.tail if row.get("n", 0) > self._cleared_to]
         if not rows:
             return [line(None, Piece("   no output yet", "dim"))]
-        return run.tail_lines(rows, self.times, width, wraps=self.wraps, lost_count=self.feed.lost_count)
+        return run.tail_lines(rows, self.times, width, wraps=self.wraps, lost_count=self.feed.received.lost_count)
 
     def _step(self, width: int, id_: str | None = None) -> Iterable[TextLine]:
         parts = {name: self.section(name) for name in ("checks", "artifacts")}

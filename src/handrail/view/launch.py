@@ -106,9 +106,8 @@ def routed_groups(app: App, flow: FoundFlow, routing_of_run: Routed | None = Non
         name = f"{phase.shape or phase.id}/{step.id}"
         rounds = max((membership.last for membership in phase.within), default=1)
         route_of_step = agent_of(routing, step.routing_group, own_of(step) or (None, None))
-        row["steps"].setdefault(
-            name, {"step": name, "rounds": rounds, "route": None if route_of_step is None else str(route_of_step)}
-        )
+        own_words = None if route_of_step is None else str(route_of_step)
+        row["steps"].setdefault(name, {"step": name, "rounds": rounds, "route": own_words})
     return [{**row, "steps": list(row["steps"].values())} for row in groups.values()]
 
 
@@ -132,6 +131,7 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
     is_changed = flow.id in run.about.flows and run.about.flows[flow.id][1] != flow.text
     assert flow.plan is not None
     ids, first_phase = [phase.id for phase in run.plan.phases], first_unfinished(run.state, run.plan.phases)
+    starts = ids if first_phase is None else ids[: ids.index(first_phase) + 1]  # all phases before it are finished
     return {
         "mode": "new",
         "modes": ["new", *modes],
@@ -144,9 +144,7 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
             "params": {name: _as_written(value) for name, value in masked(run.about.request.params).items()},
             "routes": [{"group": row["group"], "route": row["route"]} for row in routed_groups(app, flow, run.routing)],
             "limits": run.bounds.named,
-            "from": ids
-            if first_phase is None
-            else ids[: ids.index(first_phase) + 1],  # all phases before it are finished
+            "from": starts,
             "changed": [clean(one) for one in differences(run.plan, flow.plan)] if is_changed else [],
         },
     }
@@ -185,10 +183,7 @@ def _next_path(run: LoadedRun) -> str | None:
 
 def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
     """How many steps run at least, and at most. Steps of nested flows are not counted."""
-    ids = [phase.id for phase in plan.phases]
-    start = ids.index(request.start) if request.start in ids else 0
-    end = ids.index(request.until) + 1 if request.until in ids else len(ids)
-    phases = plan.phases[start:end]
+    phases = request.phases(plan)
     minimum, is_certain = 0, True
     for phase in phases:
         for step in phase.steps:
@@ -215,13 +210,12 @@ def preview_launch(app: App, form: actions.LaunchForm) -> dict[str, Any]:
     find = lambda name: plans[name].plan if name in plans else None  # noqa: E731 - three words
     route = partial(_route_at, flow.plan, find, routing)
     rows_with_counts = list(_once_per_repeat(flow.plan, rows))
+    data = rows_to_json(row for row, _ in rows_with_counts)
     estimate = estimate_run(app.runs, app.flows, flow, request)
     return {
         "rows": [
-            {**data, "route": route(row.path), "again": count}
-            for (row, count), data in zip(
-                rows_with_counts, rows_to_json(row for row, _ in rows_with_counts), strict=True
-            )
+            {**one, "route": route(row.path), "again": count}
+            for (row, count), one in zip(rows_with_counts, data, strict=True)
         ],
         "lines": [line for row, count in rows_with_counts for line in _lines(row, route(row.path), count)],
         "fails": [row.path for row in rows if row.verdict == "fails"],

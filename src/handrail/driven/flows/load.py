@@ -25,7 +25,7 @@ from handrail.driven.expressions.parser import SourcePlace, UsedReference
 from handrail.driven.flows.keys import FLOW, PARAM
 from handrail.driven.flows.load_state import FlowResources, LoadState
 from handrail.driven.flows.phases import PhasesReader
-from handrail.driven.flows.plan import FlowPlan, Param
+from handrail.driven.flows.plan import FlowPlan, Param, round_numbers
 from handrail.driven.flows.prompts import PromptFile
 from handrail.driven.flows.references import Layout, constant_truth, is_conditional, wrong_reference
 from handrail.driven.flows.results import kind_error
@@ -76,10 +76,7 @@ def _phase_ids(flow: LoadState) -> Iterator[Diagnostic]:
         id_ = node.value["id"]
         if phase.id in first_places and id_.place not in reported:
             reported.add(id_.place)
-            line, names = (
-                first_places[phase.id].line,
-                [name for name in phase.rounds if not name.endswith("_minus_one")],
-            )
+            line, names = first_places[phase.id].line, round_numbers(phase)
             missing = [name for name in names if f"${{{name}}}" not in id_.value] if line == id_.line else []
             hint = f"the first one is on line {line}; give each phase its own id"
             if missing:

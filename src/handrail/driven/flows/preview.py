@@ -45,7 +45,7 @@ from handrail.driven.flows.results import params_read, skipped, with_defaults
 from handrail.extensions.contracts import NodeError
 from handrail.source.field_checks import leads_out
 from handrail.source.plain_text import plain, plain_lines
-from handrail.source.values import Unresolved, as_text, is_true
+from handrail.source.values import Unresolved, as_text, is_true, shown
 
 FileExists = Callable[[str], bool]
 MOST_CONDITIONS = 3
@@ -387,9 +387,7 @@ class _FlowPreview:
                 return replace(row, verdict="skipped", why=f"{in_words(condition)} does not hold")
         if not undecided:
             return row
-        visible = [
-            self.show(condition) for condition in undecided[-MOST_CONDITIONS:]
-        ]  # earlier rounds have shown the others
+        visible = list(map(self.show, undecided[-MOST_CONDITIONS:]))  # earlier rounds have shown the others
         on = dict.fromkeys(name for condition in visible for name in _waits_for(condition))
         more = f", and {len(undecided) - len(visible)} more" if len(undecided) > len(visible) else ""
         return replace(row, verdict="depends", why=" and ".join(map(in_words, visible)) + more, on=tuple(on))
@@ -472,8 +470,7 @@ def preview_lines(row: PreviewRow) -> Iterator[str]:
 
 
 def _short(line: str) -> str:
-    line = plain(line)
-    return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
+    return shown(plain(line), _MOST)
 
 
 def _head(row: PreviewRow) -> str:

@@ -364,9 +364,8 @@ def wrong_nested_reference(reference: NestedReference, plan: FlowPlan) -> WrongR
         return None
     steps = tuple(step.id for step in plan.phases[index].steps)
     if _index_in(names[2], steps) is None:
-        return _lacks(
-            reference.path, "ref-step", f"phase `{phases[index]}` of `{plan.id}` has no step", names[2], steps
-        )
+        what = f"phase `{phases[index]}` of `{plan.id}` has no step"
+        return _lacks(reference.path, "ref-step", what, names[2], steps)
     if len(names) > 3 and names[3] not in STEP_FIELDS:
         return _lacks(reference.path, "ref-field", "a step has no", names[3], STEP_FIELDS)
     return None

@@ -166,9 +166,8 @@ def problem_lines(problem: Row, width: int, file: str) -> Iterator[TextLine]:
     place = f"{problem.get('line')}:{problem.get('column')}"
     full_place = place if problem.get("file") in (None, file) else f"{problem['file']}:{place}"
     mark = f" {problem.get('severity')}[{problem.get('code')}]"
-    first_line, *other_lines = wrapped(
-        clean(f"{full_place}: {problem.get('message')}"), max(20, width - columns(mark) - 2)
-    )
+    text = clean(f"{full_place}: {problem.get('message')}")
+    first_line, *other_lines = wrapped(text, max(20, width - columns(mark) - 2))
     yield line(None, Piece(mark, style), f" {first_line}")
     yield from (line(None, f"   {one}") for one in other_lines)
     hint = f"hint: {clean(str(problem['hint']))}" if problem.get("hint") else ""

@@ -70,11 +70,8 @@ class FoldedTree:
         if not parent:
             return None
         grandparent = str(self.rows.get(parent, {}).get("parent") or "")
-        return (
-            grandparent
-            if grandparent and parent not in {row["id"] for row in self.children_of(grandparent)}
-            else parent
-        )
+        is_hidden = grandparent and parent not in {row["id"] for row in self.children_of(grandparent)}
+        return grandparent if is_hidden else parent
 
     def is_foldable(self, id_: str) -> bool:
         return bool(self._children.get(id_)) or bool(self.rows.get(id_, {}).get("children"))
@@ -115,15 +112,10 @@ class FoldedTree:
             "usd": sum(one["usd"] for one in usages if one.get("usd") is not None) or None,
             "complete": all(one.get("complete", True) for one in usages),
         }
-        is_open = not ends or None in ends
-        times = {
-            "started": min(starts, default=None),
-            "ended": None if is_open else max(filter(None, ends), default=None),
-        }
-        reason = (
-            next((one["why"] for one in children if one.get("why")), None) if row.get("status") == "skipped" else None
-        )
-        return {**row, **times, "usage": usage if usages else {}, "why": row.get("why") or reason}
+        end = None if not ends or None in ends else max(filter(None, ends), default=None)
+        times = {"started": min(starts, default=None), "ended": end}
+        reasons = (one["why"] for one in children if one.get("why") and row.get("status") == "skipped")
+        return {**row, **times, "usage": usage if usages else {}, "why": row.get("why") or next(reasons, None)}
 
     def first_step(self) -> str | None:
         """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
@@ -215,9 +207,8 @@ def took_words(row: Row, times: Times) -> str:
         return "" if work_seconds is None or status in ("done", "failed") else spell(work_seconds)
     if work_seconds is None or end is None:
         return spell(elapsed)
-    return spell(
-        work_seconds if row.get("kind") == "step" else min(work_seconds, elapsed)
-    )  # steps of a phase may work together
+    is_step = row.get("kind") == "step"  # steps of a phase may work together
+    return spell(work_seconds if is_step else min(work_seconds, elapsed))
 
 
 def cost_words(row: Row) -> str:

@@ -131,19 +131,15 @@ class OpenedRows:
     def __init__(self, app: App) -> None:
         self.path = os.path.join(app.places.state, "seen", f"{file_name(app.project)}.json")
         self.times: dict[str, float] = {}
-        self._mark: tuple[int, int, int] | None = None
+        self._mark: object = None
 
     @property
     def is_stale(self) -> bool:
         """True if the file changed since it was read."""
         return self._file_mark() != self._mark
 
-    def _file_mark(self) -> tuple[int, int, int] | None:
-        try:
-            status = os.stat(self.path)
-        except OSError:
-            return None
-        return (status.st_ino, status.st_size, status.st_mtime_ns)
+    def _file_mark(self) -> object:
+        return files.identity(self.path), files.size_and_time(self.path)
 
     def refresh(self) -> bool:
         """Read the file if it changed. True if it did."""
