@@ -314,9 +314,8 @@ def _help_parts(summary: Brief, routes: dict[str, str | None], source: str, widt
 
 def _usages(summary: Brief) -> list[str]:
     task = " [TASK...]" if summary.takes_task else ""
-    params = "".join(
-        f" --param {param.name}=…" for param in summary.plan.params or () if param.required and param.name != "task"
-    )
+    names = [param.name for param in summary.plan.params or () if param.required and param.name != "task"]
+    params = "".join(f" --param {name}=…" for name in names)
     return [f"{call} {plain(summary.plan.id)}{task}{plain(params)} [OPTIONS]" for call in ("handrail run", "handrail")]
 
 

@@ -303,9 +303,8 @@ def _renew(dialog: QuestionScreen, feed: Feed, need: Row) -> None:
 
 def cancel_session(top: HandrailApp, id_: str, row: Row) -> None:
     name = row.get("name") or id_
-    text = (
-        f"Cancel {name}?\n{_exactly(row, id_)}\nThe agent is no longer kept to the workflow; its conversation goes on."
-    )
+    meaning = "The agent is no longer kept to the workflow; its conversation goes on."
+    text = f"Cancel {name}?\n{_exactly(row, id_)}\n{meaning}"
     work = partial(asyncio.to_thread, top.actions.cancel, id_)
     ask(top, text, "Keep it", "Cancel the workflow", work, f"{name} was cancelled")
 

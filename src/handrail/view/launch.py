@@ -176,9 +176,8 @@ def _next_path(run: LoadedRun) -> str | None:
         return None
     name = path_segment(phase.id)
     finished_paths = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
-    return next(
-        (path for step in phase.steps if (path := f"{name}/{path_segment(step.id)}") not in finished_paths), name
-    )
+    paths = (f"{name}/{path_segment(step.id)}" for step in phase.steps)
+    return next((path for path in paths if path not in finished_paths), name)
 
 
 def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:

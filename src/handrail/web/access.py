@@ -79,9 +79,8 @@ class Doorkeeper:
 
     def new_cookie(self) -> str:
         cookie, now = secrets.token_urlsafe(32), self._clock()
-        valid_cookies = {
-            digest: expiry for digest, expiry in {**self._read_cookies(), **self._cookies}.items() if expiry >= now
-        }
+        cookies = {**self._read_cookies(), **self._cookies}
+        valid_cookies = {digest: expiry for digest, expiry in cookies.items() if expiry >= now}
         self._cookies = dict(list(valid_cookies.items())[1 - MOST_COOKIES :])
         self._cookies[_digest(cookie)] = now + COOKIE_SECONDS
         if self._keep_cookies is not None:

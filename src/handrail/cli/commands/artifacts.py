@@ -59,9 +59,8 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
     run_id, records = _artifacts_of_run(app, run)
     if artifact is not None:
         current = [ArtifactVersion.from_json(one) for one in records]
-        earlier = [
-            record for record in app.runs.shelves.records(run_id) if record not in current
-        ]  # of earlier attempts
+        # those of earlier attempts
+        earlier = [record for record in app.runs.shelves.records(run_id) if record not in current]
         if not current and not earlier:
             raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
         if parse_reference(artifact) is not None:  # versions are counted in a scope, across its runs

@@ -190,17 +190,14 @@ def _follow(app: App, shell: Shell, run_id: str, teller: RunTeller) -> None:
     """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
     offset, pause, idle_seconds = 0, LOOK_AGAIN, 0.0
     while has_reader(sys.stdout):
-        is_driven = (
-            app.runs.engine.driver(run_id) is not None
-        )  # before the events are read: the driver leaves after its last one
+        # before the events are read: the driver leaves after its last one
+        is_driven = app.runs.engine.driver(run_id) is not None
         records, offset = app.runs.events(run_id, offset)
         if records:
             if not teller.tell(app.runs.attempts(run_id)[-1], records):
                 return
-            last_event = next(
-                (event for _, event in reversed(records) if not isinstance(event, run_events.Noticed)), None
-            )
-            if isinstance(last_event, run_events.RunEnded | run_events.RunParked):
+            newest = (event for _, event in reversed(records) if not isinstance(event, run_events.Noticed))
+            if isinstance(next(newest, None), run_events.RunEnded | run_events.RunParked):
                 return
         idle_seconds = 0.0 if records or is_driven else idle_seconds + pause
         if idle_seconds > PATIENCE:

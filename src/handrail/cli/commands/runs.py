@@ -160,9 +160,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     request = replace(request, tree=planned_tree(app, shell, id_, options))
     if options["is_unattended"]:
         _refuse_unready(app, shell, flow, request, options["answers"])
-    need_trust(
-        app, shell, lambda: [*run_rules.programs_of_setup(request.worktree), *app.definitions.programs_of_flow(flow)]
-    )
+    setup = run_rules.programs_of_setup(request.worktree)
+    need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
     new_run = app.runs.begin(app.flows, flow, request, id_)
     route = partial(agent_of, new_run.routing)
     for warning in run_rules.missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
@@ -206,9 +205,8 @@ def _prune_by_settings(app: App, shell: Shell) -> None:
 
 
 def _request(app: App, task: tuple[str, ...], options: dict[str, Any]) -> RunRequest:
-    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(
-        run_options.given_bounds(options)
-    )
+    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places)
+    bounds = bounds.with_later(run_options.given_bounds(options))
     return RunRequest(
         params={**run_options.params_of_task(options), **run_options.given_params(options["given"], options["file"])},
         task=" ".join(task),
@@ -314,9 +312,8 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
     need_trust(app, shell, lambda: run_rules.programs_of_run(run))
     flows = app.definitions.with_shipped(run.about.flow)
     with WaitingLine(shell, f"preparing the next attempt of `{run_id}`"):
-        attempt = asyncio.run(
-            make_attempt(app.runs, flows, app.definitions.flow_of_run, run, start, drive_settings.choice)
-        )
+        work = make_attempt(app.runs, flows, app.definitions.flow_of_run, run, start, drive_settings.choice)
+        attempt = asyncio.run(work)
     for change in attempt.changes:
         shell.talk(f"since the last attempt, {change}")
     if attempt.kept_phases:

@@ -308,9 +308,7 @@ def _read_shipped(
             ids_by_name = {use.name: other_id(use.name) for use in flow.nested}
             flows[id_] = flow.with_names({name: inner for name, inner in ids_by_name.items() if inner is not None})
             ids = [inner or shipped.find_id(name) for name, inner in ids_by_name.items()]
-            waiting += [
-                inner for inner in ids if inner is not None and inner.removeprefix(SHIPPED_PREFIX) in shipped.files
-            ]
+            waiting += [one for one in ids if one is not None and one.removeprefix(SHIPPED_PREFIX) in shipped.files]
     return [flows[id_] for id_ in sorted(flows)]
 
 

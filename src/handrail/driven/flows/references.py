@@ -314,9 +314,8 @@ def _follow_from(needed: tuple[Expression, ...], guards: tuple[Expression, ...])
 def _implies(guard: Expression, needed: Expression) -> bool:
     """A list with a third item also has a first one. A guard that is a `Comparison` always compares such an index."""
     if isinstance(guard, Comparison) and isinstance(needed, Comparison) and guard.right == needed.right:
-        return (
-            isinstance(guard.left, Const) and isinstance(needed.left, Const) and needed.left.value <= guard.left.value
-        )
+        here, there = guard.left, needed.left
+        return isinstance(here, Const) and isinstance(there, Const) and there.value <= here.value
     return guard == needed
 
 

@@ -149,9 +149,8 @@ def _with_steps(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) 
             {**step, "value": _with_steps(step["value"], change)} if "value" in step else step
             for step in phase["steps"]
         ]
-        phases.append(
-            {**phase, "steps": [change(step) if _is_flow_result(step.get("value")) else step for step in steps]}
-        )
+        steps = [change(step) if _is_flow_result(step.get("value")) else step for step in steps]
+        phases.append({**phase, "steps": steps})
     return {**value, "executionState": {**state, "phases": phases}}
 
 

@@ -254,9 +254,8 @@ def _kind(flow: LoadState, item: TreeNode, kinds: Mapping[str, Check], noun: str
     if kind is None and len(shorts) == 1:
         return choose_kind(shorts[0], kinds[shorts[0]], is_short=True)
     if kind is None and shorts:
-        flow.problem(
-            item.value[shorts[1]], unknown, several_kinds_message(shorts), "write each one as a separate list item"
-        )
+        hint = "write each one as a separate list item"
+        flow.problem(item.value[shorts[1]], unknown, several_kinds_message(shorts), hint)
     elif kind is None:
         flow.report(
             _misspelt_kind(flow, item, kinds)

@@ -266,13 +266,10 @@ class StepsReader:
         nested = params.get(declared.nests) if declared.nests else None
         if declared.nests and isinstance(nested, Const) and isinstance(nested.value, str):
             flow_node = members[declared.nests]
-            position = (
-                flow_node.value["const"] if flow_node.kind == "mapping" and "const" in flow_node.value else flow_node
-            )
-            keys = node.keys.items() if node is not None else ()
-            other_params = tuple(
-                (n, self.flow.source.key_place(n, position)) for n, position in keys if n != declared.nests
-            )
+            is_const = flow_node.kind == "mapping" and "const" in flow_node.value
+            position = flow_node.value["const"] if is_const else flow_node
+            keys, key_place = node.keys.items() if node is not None else (), self.flow.source.key_place
+            other_params = tuple((name, key_place(name, place)) for name, place in keys if name != declared.nests)
             self.flow.nested[NestedFlow(nested.value, position.place, other_params)] = None
         return params
 

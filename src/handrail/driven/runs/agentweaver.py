@@ -148,10 +148,8 @@ async def nested_params(durable: Durable, child: FlowPlan, step_params: dict[str
         params[name] = turn if name != agentweaver_params.LATEST_ITERATION else turn - 1 or None
     if child.kind in agentweaver_params.SCOPE_PARAMS:
         scope_params = await durable.fact(path, INPUTS_PLACE, "inputs", _fact_subject(key, child.kind))
-        own_iteration = (
-            {"iteration": params["iteration"]} if agentweaver_params.is_iteration(params.get("iteration")) else {}
-        )
-        params |= {**scope_params, **own_iteration}
+        has_own = agentweaver_params.is_iteration(params.get("iteration"))
+        params |= {**scope_params, **({"iteration": params["iteration"]} if has_own else {})}
         if "planFile" not in step_params:
             _refuse_unplanned(child, scope_params)
     return params

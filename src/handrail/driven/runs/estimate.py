@@ -236,17 +236,26 @@ class Estimate:
 
 
 def estimate_run(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> Estimate:
-    """The estimate for a new run, from those parts of past runs whose steps went to the same agents."""
     assert flow.plan is not None
     plans = {id_: needed.plan for id_, needed in needed_flows(catalog, flow).items() if needed.plan is not None}
     table = {**runs.table(flow.plan, None), **request.table}
     routing = Routed(request.agent, request.model, request.routes, request.preset or "", table)
-    groups, find = round_groups(request.phases(flow.plan)), partial(plan_named, plans)
+    groups = round_groups(request.phases(flow.plan))
+    return estimate_from(flow.id, groups, partial(plan_named, plans), routing, past_runs(runs, flow.id))
+
+
+def estimate_from(
+    flow: str, groups: list[list[Phase]], find: FlowFinder, routing: Routed, past: Iterable[tuple[PastRun, Routed]]
+) -> Estimate:
+    """The estimate for a run whose steps get their agents by `routing`, from these runs and what they began with.
+
+    Those parts of past runs count whose steps went to the same agents.
+    """
     paths = [[path_segment(phase.id) for phase in group] for group in groups]
     wholes: list[Consumption | None] = []
     parts: list[list[Consumption | None]] = [[] for _ in paths]
     others = 0
-    for run, begun_with in past_runs(runs, flow.id):
+    for run, begun_with in past:
         changes = [other for other in (begun_with, *run.routings) if other != routing]
         routers = [partial(agent_of, one) for one in (routing, *changes)]
         comparison = [len({tuple(_agents_of(group, find, router)) for router in routers}) == 1 for group in groups]
@@ -257,7 +266,7 @@ def estimate_run(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: Run
         others += not all(comparison)
     ids = [tuple(phase.id for phase in group) for group in groups]
     rows = (EstimateRow(phases, likely(part)) for phases, part in zip(ids, parts, strict=True))
-    return Estimate(flow.id, likely(wholes), tuple(rows), others)
+    return Estimate(flow, likely(wholes), tuple(rows), others)
 
 
 def past_runs(runs: Runs, flow: str) -> Iterator[tuple[PastRun, Routed]]:

@@ -147,9 +147,8 @@ class Interpreter:
     @cached_property
     def _uses_published(self) -> bool:
         """True if the flow uses what nested flows published. Most do not, and are looked through only once."""
-        return any(
-            results.PUBLISHED in names for names in results.references_of(*results.expressions_of(self.plan.phases))
-        )
+        references = results.references_of(*results.expressions_of(self.plan.phases))
+        return any(results.PUBLISHED in names for names in references)
 
     def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
@@ -361,10 +360,8 @@ class Interpreter:
 
     def _tell_anew(self, step: Step, path: str) -> None:
         if step.retry.attempts > 1:
-            total = self.durable.tried(path).total
-            notice = (
-                f"{counted(total, 'attempt')} failed before; from here it gets {step.retry.attempts} attempts again"
-            )
+            failed = counted(self.durable.tried(path).total, "attempt")
+            notice = f"{failed} failed before; from here it gets {step.retry.attempts} attempts again"
             self.durable.note(run_events.Noticed(path, notice))
 
     async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
@@ -405,9 +402,8 @@ class Interpreter:
         if step.declared.nests is not None:
             value = await self._nested(step, params, path, tried, again=again)
             is_used = self._uses_published and results.PUBLISHED in results.outputs_read(self.plan, phase.id, step.id)
-            return (
-                {**value, results.PUBLISHED: results.published_by(self.durable.published, path)} if is_used else value
-            )
+            more = {results.PUBLISHED: results.published_by(self.durable.published, path)} if is_used else {}
+            return {**value, **more}
         default = {name: await resolve(value, phase, path, f"default.{name}") for name, value in step.default.items()}
         work = Work(
             path=path,

@@ -59,9 +59,8 @@ class RunWorktree:
         """Make the worktree if it does not exist."""
         if self.tree.is_shared:
             if not os.path.isdir(self.tree.folder):
-                raise contracts.NodeError(
-                    WORKTREE_CODE, f"the worktree `{self.tree.path}` does not exist any more", transient=False
-                )
+                message = f"the worktree `{self.tree.path}` does not exist any more"
+                raise contracts.NodeError(WORKTREE_CODE, message, transient=False)
             return
         try:
             self.tree = await make_ready(self.trees, self.tree, self.env, tell)
@@ -106,9 +105,8 @@ def kept_words(tree: Worktree) -> str:
 
 
 def _worktree_failure(error: RefusedError) -> contracts.NodeError:
-    return contracts.NodeError(
-        WORKTREE_CODE, error.message + (f"; {error.hint}" if error.hint else ""), transient=False
-    )
+    hint = f"; {error.hint}" if error.hint else ""
+    return contracts.NodeError(WORKTREE_CODE, f"{error.message}{hint}", transient=False)
 
 
 class Meter:

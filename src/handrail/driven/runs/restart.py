@@ -154,10 +154,8 @@ class _RestartJob:
         kept_paths = {path_segment(phase.id) for phase in self.phases}
         artifacts = [item for path, items in published.items() if top_phase(path) not in kept_paths for item in items]
         events = [event for _, event in self.old.records if isinstance(event, run_events.ArtifactPublished)]
-        new_files = {
-            str(e.artifact["path"]) for e in events if e.artifact.get("isNew") and top_phase(e.path) not in kept_paths
-        }
-        new_files |= self._made_before(shelf, kept_paths)
+        new = (event for event in events if event.artifact.get("isNew") and top_phase(event.path) not in kept_paths)
+        new_files = {str(event.artifact["path"]) for event in new} | self._made_before(shelf, kept_paths)
         digests: dict[str, str] = {}
         for path in dict.fromkeys(str(artifact["path"]) for artifact in artifacts):
             newest, digest = shelf.at(path), digest_of_file(os.path.join(self.folder, path))

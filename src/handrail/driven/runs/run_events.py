@@ -346,9 +346,8 @@ class Bounded(Event):
 
 def option_named_in(reason: str) -> str | None:
     """The option that raises the bound which ended a run; None if no bound did."""
-    return next(
-        (option for name, option in BOUND_OPTIONS.items() if option in reason or f"`limits.{name}`" in reason), None
-    )
+    names = (name for name, option in BOUND_OPTIONS.items() if option in reason or f"`limits.{name}`" in reason)
+    return BOUND_OPTIONS.get(next(names, ""))
 
 
 class ParamsChanged(Event):

@@ -205,9 +205,8 @@ class Runs:
     def refuse_without_agent(self, about: StoredRequest, plans: Plans, request: RunRequest) -> None:
         """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
         run_rules.refuse_unusable(plans.values(), self.registry)
-        rules = run_rules.AgentRules(
-            partial(agent_of, request.routing), self.settings.acp, self.registry, self.site.env
-        )
+        route = partial(agent_of, request.routing)
+        rules = run_rules.AgentRules(route, self.settings.acp, self.registry, self.site.env)
         plan = plans[about.flow]
         run_rules.refuse_without_agent(plan, request.phases(plan), partial(plan_named, plans), rules)
 
@@ -336,6 +335,7 @@ class Runs:
         `env` has only the variables that the flows name. A secret among them has the value that it has now.
         """
         request = about.request
+        env = self.secrets.variables(_env_names(plans)) if about.env is None else about.env
         return {
             **({"run": run, "started": moment(about.created)} if run else {}),
             "cwd": request.folder(self.project),
@@ -352,9 +352,7 @@ class Runs:
             "jiraRef": about.implicit.get("jiraRef"),
             "verbose": False,
             "executionRouting": about.implicit.get("executionRouting"),
-            "env": self.secrets.from_storage(
-                self.secrets.variables(_env_names(plans)) if about.env is None else about.env
-            ),
+            "env": self.secrets.from_storage(env),
         }
 
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> list[PreviewRow]:

@@ -270,9 +270,8 @@ class Worktrees:
             if self.trees.at(tree.path) != tree:
                 return False
             self.trees.set_phase(tree, "removing")
-            await merge_and_remove.clear_worktree(
-                tree, Git(folder=merge_and_remove.existing_folder(tree), env=self.env, hold=hold)
-            )
+            git = Git(folder=merge_and_remove.existing_folder(tree), env=self.env, hold=hold)
+            await merge_and_remove.clear_worktree(tree, git)
             self.trees.forget(tree)
         return True
 

@@ -262,9 +262,7 @@ def _judged(reviews: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The reviews, each with `is_current`: no later review of the same person replaces its judgement."""
     judgements = [review for review in reviews if review["state"] in _JUDGEMENTS]
     last = {one["author"]: one["id"] for one in sorted(judgements, key=lambda review: str(review["submitted_at"]))}
-    return [
-        {**review, "is_current": review in judgements and last[review["author"]] == review["id"]} for review in reviews
-    ]
+    return [{**one, "is_current": one in judgements and last[one["author"]] == one["id"]} for one in reviews]
 
 
 def _line_comment(item: JsonObject) -> dict[str, Any]:
@@ -351,9 +349,8 @@ async def _failure_text(service: Service, target: forges.ForgeItem, item: JsonOb
         annotations = _annotations(service, f"{at}/check-runs/{id_}/annotations")
         parts.append(await forges.text_or_reason("annotations", annotations))
     if id_ is not None and item.child("app").text("slug") == _RUNS_LOGS:
-        log = forges.fetch_log_end(
-            service, f"{at}/actions/jobs/{id_}/logs", forges.LONGEST_TEXT - 2 * forges.LONGEST_SUMMARY
-        )
+        most = forges.LONGEST_TEXT - 2 * forges.LONGEST_SUMMARY
+        log = forges.fetch_log_end(service, f"{at}/actions/jobs/{id_}/logs", most)
         parts.append(await forges.text_or_reason("log", log))
     return forges.text_end("\n\n".join(part for part in parts if part))
 

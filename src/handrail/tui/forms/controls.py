@@ -419,10 +419,9 @@ class Pick(Choices):
     def render(self) -> Content:
         text = self.choices[self.cursor].label if self.choices else "–"
         value = Content.assemble("[", safe_line(text).truncate(_WIDEST, ellipsis=True), " ▾]")
+        value = value.stylize("reverse") if self.has_focus else value
         label = Content.assemble(safe_line(self.label), " " if self.label else "")
-        return Content.assemble(
-            HERE if self.has_focus else " ", label, value.stylize("reverse") if self.has_focus else value
-        )
+        return Content.assemble(HERE if self.has_focus else " ", label, value)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002 - of Textual
         return self.render().cell_length

@@ -59,9 +59,8 @@ def catalog_lines(rows: Sequence[Row], is_folded: Callable[[str], bool], width: 
                 id_ = group_id(source, kind)
                 is_shut = is_folded(id_)
                 yield line(id_, f"   ▸ {title}  {len(kind_rows)}" if is_shut else f"   ▾ {title}")
-                yield from (
-                    _entry(row, "     ", str(row.get("name")), by_id, width) for row in kind_rows if not is_shut
-                )
+                for row in kind_rows if not is_shut else ():
+                    yield _entry(row, "     ", str(row.get("name")), by_id, width)
     for row in (row for row in rows if row.get("kind") == PLUGIN):
         yield _entry(row, " ", f"plugin {row.get('name')}", by_id, width)
 

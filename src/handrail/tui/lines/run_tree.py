@@ -152,9 +152,8 @@ def _tree_line(branch: Branch, times: words.Times, width: int) -> words.TextLine
         middle = words.cell(name, room)
     is_dim = status in ("skipped", "pending")
     style = "dim" if is_dim else "" if is_step else "bold"
-    return words.line(
-        row["id"], lead, words.sign(status), " ", words.Piece(middle, style), words.Piece(f" {ends}", "dim" * is_dim)
-    )
+    pieces = words.Piece(middle, style), words.Piece(f" {ends}", "dim" * is_dim)
+    return words.line(row["id"], lead, words.sign(status), " ", *pieces)
 
 
 def _about(row: Row) -> str:
@@ -261,9 +260,8 @@ def timeline_lines(
         row_bars = by_node.get(str(branch.row["id"]), [])
         if branch.is_folded:
             row_bars = [*row_bars, *_bars_below(tree, str(branch.row["id"]), by_node)]
-        yield words.line(
-            branch.row["id"], *_name(branch, names), *_bar_pieces(branch.row, row_bars, scale, times, room)
-        )
+        pieces = _bar_pieces(branch.row, row_bars, scale, times, room)
+        yield words.line(branch.row["id"], *_name(branch, names), *pieces)
     for part in words.in_lines(LEGEND, width - 1, "  "):
         yield words.line(None, words.Piece(f" {part}", "dim"))
 

@@ -198,17 +198,11 @@ class LiveHome:
     def refresh(self) -> None:
         """Read what may have changed. Cheap if nothing did."""
         self._read_title()
-        parts = (
-            self.runs.refresh(),
-            self.sessions.refresh(),
-            self.opened_rows.refresh(),
-            self._title != self._last_title,
-        )
-        if any(parts) or not self.topic.rows.seq:
+        changes = [self.runs.refresh(), self.sessions.refresh(), self.opened_rows.refresh()]
+        if any(changes) or self._title != self._last_title or not self.topic.rows.seq:
             self._last_title = self._title
-            self.topic.update(
-                self.runs.runs.values(), self.sessions.lines.values(), self.opened_rows.times, self._title
-            )
+            runs, sessions = self.runs.runs.values(), self.sessions.lines.values()
+            self.topic.update(runs, sessions, self.opened_rows.times, self._title)
 
     def _read_title(self) -> bool:
         """Read name, branch and scope of the project: `shop`, `main`, `main@036d8bbd`. True if one is new."""

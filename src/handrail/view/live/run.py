@@ -167,15 +167,13 @@ class LiveRun:
 
 def _facts(run: LoadedRun) -> dict[str, Any]:
     request = run.about.request
-    tree = request.worktree
+    tree, params = request.worktree, list(masked(request.params).items())[:MOST_PARAMS]
     return {
         "run": run.id,
         "name": clean(run.plan.id),
         "about": short_text(given_in(run.about.to_text())[1]),
         "task": clean(masked(request.task))[:LONG],
-        "params": {
-            clean(name): _param_value(value) for name, value in list(masked(request.params).items())[:MOST_PARAMS]
-        },
+        "params": {clean(name): _param_value(value) for name, value in params},
         "routes": routes_of(run.about.request.routing),
         "digest": run.about.digest,
         "scope": request.scope or None,

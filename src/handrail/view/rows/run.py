@@ -376,9 +376,8 @@ class RunTopic:
         path = next((path for path, step in state.steps.items() if step.status == "failed"), None)
         message = state.error or state.reason or ""
         if state.code == "stop-flow-if":
-            path = next(
-                (one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own_steps), path
-            )
+            stops = (one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own_steps)
+            path = next(stops, path)
             reason = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
             message = reason.get("message") or "the flow ended here, because `stopFlowIf` was true"
         return {"path": path, "code": state.code, "message": long_text(message)}

@@ -189,9 +189,8 @@ def _advice_after_failure(run: LoadedRun) -> str:
             case _:
                 return f"`{resume}` {checks_again}, and if it does not hold, runs the step again"
     if code == "rerun":
-        return f"find out whether `{path}` had finished; " + (
-            f"`{restart}` runs it again" if policy == "never" else f"`{resume}` asks again"
-        )
+        then = f"`{restart}` runs it again" if policy == "never" else f"`{resume}` asks again"
+        return f"find out whether `{path}` had finished; {then}"
     if code == "issue-unknown":
         return f"set JIRA_BASE_URL, then run `{restart}`; or start the flow again with an issue"
     if code in _OF_REFERENCE:
@@ -286,9 +285,8 @@ def bound_warnings(likely: Forecast, bounds: Bounded) -> Iterator[str]:
         name, size = ("seconds", 60) if bound == "minutes" else (bound, 1)
         amounts = [amount / size for use in likely.past if (amount := getattr(use, name)) is not None]
         if count := sum(amount > limit for amount in amounts):
-            text = (
-                f"${limit:.4g}" if bound == "usd" else counted(int(limit) if bound == "tokens" else limit, bound[:-1])
-            )
+            number = int(limit) if bound == "tokens" else limit
+            text = f"${limit:.4g}" if bound == "usd" else counted(number, bound[:-1])
             words = f"{count} of {counted(len(amounts), 'past run')} used more than {text}"
             yield f"{words} ({bounds.source(bound)}), so this run may end before it is done"
 

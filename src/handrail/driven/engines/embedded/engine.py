@@ -151,9 +151,8 @@ class Embedded:
 
     def stamp(self, run: str) -> object:
         attempt = self.attempt(run)
-        return attempt, *(
-            files.size_and_time(os.path.join(attempt, name)) for name in (run_folders.JOURNAL, run_folders.ACTIVITY)
-        )
+        names = (run_folders.JOURNAL, run_folders.ACTIVITY)
+        return attempt, *(files.size_and_time(os.path.join(attempt, name)) for name in names)
 
     def has_program(self, run: str) -> bool:
         return run_folders.has_program(self.attempt(run))

@@ -116,9 +116,8 @@ def run_names(folder: str, known: Container[str] = ()) -> list[str]:
 def _is_run(folder: str) -> bool:
     """True if the folder is a run, also if it is damaged. A run that is being created is not one yet."""
     try:
-        return (
-            os.path.exists(os.path.join(folder, "1", ABOUT)) or bool(attempt_folders(folder)) or lacks_request(folder)
-        )
+        about = os.path.join(folder, "1", ABOUT)
+        return os.path.exists(about) or bool(attempt_folders(folder)) or lacks_request(folder)
     except StateError:
         return True
 
@@ -261,10 +260,8 @@ def read_about(attempt: str) -> str:
     """The request of an attempt. Raises `StateError` if it cannot be read, or if it is that of another one."""
     about, names = _read_about(attempt)
     if names is not None and names != _names(attempt):
-        message = (
-            f"`{attempt}/{ABOUT}` is damaged: it is that of attempt {names.get('attempt')} of run `{names['run']}`"
-        )
-        raise StateError(message, WAY_OUT)
+        owner = f"attempt {names.get('attempt')} of run `{names['run']}`"
+        raise StateError(f"`{attempt}/{ABOUT}` is damaged: it is that of {owner}", WAY_OUT)
     return about
 
 

@@ -197,10 +197,8 @@ class Ledger:
                 sync_folder(self.attempt)
             found = self._file = files.identity(self.path)
         if self._handle is None or found != self._file:
-            message = (
-                f"the journal `{self.path}` was removed or replaced while process {os.getpid()} was driving the run"
-            )
-            raise journal.JournalDamaged(message, WAY_OUT)
+            what = f"removed or replaced while process {os.getpid()} was driving the run"
+            raise journal.JournalDamaged(f"the journal `{self.path}` was {what}", WAY_OUT)
         return self._handle
 
     def _flush_later(self) -> None:

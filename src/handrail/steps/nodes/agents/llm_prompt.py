@@ -131,9 +131,8 @@ async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any
         context.tell(AgentSaid("retry", {"message": message}))
         await asyncio.sleep(pause)
         id_ = result["sessionId"] or job.session
-        result = await agent_jobs.run_job(
-            agent, replace(job, session=id_, prompt=prompt if id_ is None else GO_ON), context
-        )
+        again = replace(job, session=id_, prompt=prompt if id_ is None else GO_ON)
+        result = await agent_jobs.run_job(agent, again, context)
     if (error := agent_jobs.outcome_error(result)) is not None:
         raise error
     _refuse_missing(work, context, only)
@@ -201,9 +200,8 @@ async def _explanation(work: Work, context: NodeContext, output: str) -> dict[st
     """The answer of an agent. Raises `NodeError` or `OSError` if there is none."""
     agent = agent_jobs.choose_agent(work, context)
     limited = replace(work, params={**work.params, "permissions": "read"}, timeout=work.timeout or SUMMARY_SECONDS)
-    result = await agent_jobs.run_job(
-        agent, agent_jobs.job_for(agent, limited, context, _PROMPT.format(output=output[-LONGEST_OUTPUT:])), context
-    )
+    job = agent_jobs.job_for(agent, limited, context, _PROMPT.format(output=output[-LONGEST_OUTPUT:]))
+    result = await agent_jobs.run_job(agent, job, context)
     if (error := agent_jobs.outcome_error(result)) is not None:
         raise error
     answer = str(result.get("output") or "").strip()

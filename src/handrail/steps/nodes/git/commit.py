@@ -168,9 +168,8 @@ async def _refuse_strangers(repository: commands.Repository) -> None:
         output = await repository.tell("var", name)
         if output.exit_code != 0:
             cure = "`git config user.name NAME` and `git config user.email ADDRESS` tell it"
-            raise LastingError(
-                "git-identity", f"git does not know who commits; {cure}: {tail(output.errors, commands.LINES)}"
-            )
+            message = f"git does not know who commits; {cure}: {tail(output.errors, commands.LINES)}"
+            raise LastingError("git-identity", message)
 
 
 async def _add(repository: commands.Repository, files: list[str], context: NodeContext) -> list[bytes]:

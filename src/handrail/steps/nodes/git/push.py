@@ -78,9 +78,8 @@ class Transport:
             rejections = [line for line in output.data.decode("utf-8", "replace").splitlines() if line.startswith("!")]
             if not rejections:
                 raise self._failure("push", output)
-            reason = self._clean(
-                "\n".join([rejections[0].split("\t")[-1], tail(output.errors, commands.LINES)]).strip()
-            )
+            text = "\n".join([rejections[0].split("\t")[-1], tail(output.errors, commands.LINES)])
+            reason = self._clean(text.strip())
             raise LastingError("git-rejected", f"`{self.address}` does not take the commit: {reason}")
         if self.has_token:  # git does this itself if it knows the name of the remote
             await self.plain.tell("update-ref", f"refs/remotes/{self.name}/{ref.removeprefix('refs/heads/')}", commit)
