@@ -154,7 +154,6 @@ def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:
 
 
 def run_line(run: Summary) -> str:
-    """A run in one line, as the result of a command."""
     status = f"{run.status} (process {run.driver})" if run.driver else run.shown_status
     return f"{run.id}  {plain(run.flow)}  {status}  {one_line(reason_words(run.why))}".rstrip()
 

@@ -301,10 +301,8 @@ def _help_parts(summary: Brief, routes: dict[str, str | None], source: str, widt
         named_agents = dict.fromkeys(summary.agents, "named by the flow")
         yield ["Agents, by routing group (`--route GROUP=AGENT`):", *two_columns({**agents, **named_agents}, width)]
     if summary.asks:
-        yield [
-            "Asks (`--answers FILE`):",
-            *(f"  {line}" for line in wrapped(plain(", ".join(summary.asks)), width - 2)),
-        ]
+        asks = wrapped(plain(", ".join(summary.asks)), width - 2)
+        yield ["Asks (`--answers FILE`):", *(f"  {line}" for line in asks)]
     if plan.env:
         yield ["Variables:", *(f"  {name}" for name in plan.env)]
     yield ["Examples:", *(f"  {plain(line)}" for line in examples(summary))]

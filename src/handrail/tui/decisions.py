@@ -88,11 +88,8 @@ class ChoiceScreen(ModalScreen[str]):
     def _draw(self) -> None:
         pieces: list[Piece] = []
         for number, (word, label) in enumerate(self.choices):
-            mark = "▸" if number == self.selected else " "
-            pieces += [
-                Piece(f"{mark}[ {label} ]", "match" if number == self.selected else "", f"dismiss('{word}')"),
-                Piece(" "),
-            ]
+            mark, style = ("▸", "match") if number == self.selected else (" ", "")
+            pieces += [Piece(f"{mark}[ {label} ]", style, f"dismiss('{word}')"), Piece(" ")]
         self.query_one("#answers", Bar).show(pieces)
 
     def action_choose(self, by: int) -> None:

@@ -110,7 +110,6 @@ class ArtifactTable:
         return _file_path(posixpath.join(project, AGENTWEAVER, key, kind.file), key, request.iteration, names)
 
     def iterations(self, kind: str, key: str, project: str, names: FileLister) -> set[int]:
-        """The iterations of which a file of this kind exists."""
         path = posixpath.join(project, AGENTWEAVER, safe_name(key, "key"), self.kinds[kind].file)
         folder, file = posixpath.split(path)
         prefix, _, suffix = (part.replace("{key}", key) for part in file.partition("{iteration}"))

@@ -257,10 +257,8 @@ def _kind(flow: LoadState, item: TreeNode, kinds: Mapping[str, Check], noun: str
         hint = "write each one as a separate list item"
         flow.problem(item.value[shorts[1]], unknown, several_kinds_message(shorts), hint)
     elif kind is None:
-        flow.report(
-            _misspelt_kind(flow, item, kinds)
-            or flow.source.problem("missing-key", item.place, f"an {noun} needs `kind`", known)
-        )
+        missing = flow.source.problem("missing-key", item.place, f"an {noun} needs `kind`", known)
+        flow.report(_misspelt_kind(flow, item, kinds) or missing)
     elif kind.kind != "text":
         flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
     elif kind.value not in kinds:

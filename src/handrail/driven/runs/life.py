@@ -139,10 +139,8 @@ class Meter:
 
     def refuse(self) -> None:
         """Raise `Exhausted` if a bound is reached."""
-        used = {
-            "usd": self.usd + sum(map(_usd, self._now.values())),
-            "tokens": self.tokens + sum(map(_tokens, self._now.values())),
-        }
+        now = self._now.values()
+        used = {"usd": self.usd + sum(map(_usd, now)), "tokens": self.tokens + sum(map(_tokens, now))}
         for name, amount in used.items():
             most = getattr(self.bounds, name)
             if most is not None and amount >= most:

@@ -241,12 +241,8 @@ def _kept_events(
             continue
         value = None if result["value"] is ABSENT else without_copies(result["value"])
         events += [run_events.StepStarted(step_path), run_events.NodeFinished(step_path, "", 0, value)]
-        events += [
-            run_events.ArtifactPublished(p, a)
-            for p, artifacts in published.items()
-            if (p + "/").startswith(step_path + "/")
-            for a in artifacts
-        ]
+        for place in (place for place in published if f"{place}/".startswith(f"{step_path}/")):
+            events += (run_events.ArtifactPublished(place, artifact) for artifact in published[place])
         events.append(run_events.StepDone(step_path, False))
     return [*events, run_events.PhaseDone(path)]
 
@@ -271,9 +267,5 @@ def _steps_changed(old: Phase, new: Phase) -> list[str]:
     old_steps, new_steps = ({step.id: step for step in phase.steps} for phase in (old, new))
     changes = [f"step `{new.id}/{id_}` was removed" for id_ in old_steps if id_ not in new_steps]
     changes += [f"step `{new.id}/{id_}` was added" for id_ in new_steps if id_ not in old_steps]
-    changes += [
-        f"step `{new.id}/{id_}` was changed"
-        for id_, step in new_steps.items()
-        if id_ in old_steps and repr(old_steps[id_]) != repr(step)
-    ]
-    return changes
+    changed = (id_ for id_, step in new_steps.items() if id_ in old_steps and repr(old_steps[id_]) != repr(step))
+    return changes + [f"step `{new.id}/{id_}` was changed" for id_ in changed]

@@ -83,14 +83,9 @@ class LiveCatalog:
 
 def all_definitions(definitions: Definitions) -> AllDefinitions:
     """All definitions of a project. The code of plugins is not tried."""
-    shipped_flows = definitions.shipped
-    return AllDefinitions(
-        definitions.catalog,
-        definitions.flows,
-        tuple(shipped_flows.entries()),
-        tuple(_plugins(definitions)),
-        shipped_flows.files,
-    )
+    shipped = definitions.shipped
+    entries, plugins = tuple(shipped.entries()), tuple(_plugins(definitions))
+    return AllDefinitions(definitions.catalog, definitions.flows, entries, plugins, shipped.files)
 
 
 def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:

@@ -327,11 +327,8 @@ def _input(input_: tuple[Any, str | None] | None, payload: Callable[[str], Any])
     value = _full_value(input_, payload)
     if not isinstance(value, dict):
         return {"prompt": None, "params": None}
-    prompt = value.get("prompt")
-    return {
-        "prompt": None if prompt is None else clean(prompt)[:MOST_TEXT],
-        "params": _limited_value(value.get("params"))[0],
-    }
+    prompt = None if value.get("prompt") is None else clean(value["prompt"])[:MOST_TEXT]
+    return {"prompt": prompt, "params": _limited_value(value.get("params"))[0]}
 
 
 def _full_value(input_: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> Any:

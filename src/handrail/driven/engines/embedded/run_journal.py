@@ -56,8 +56,6 @@ SHORT = 1024
 
 
 class Payloads:
-    """The payloads of one run."""
-
     def __init__(self, folder: str) -> None:
         self.folder = os.path.join(folder, "payloads")
 
