@@ -207,8 +207,7 @@ def safe_name(text: str, what: str) -> str:
 def safe_extension(value: Any) -> str:
     """The same text, if it is a file extension. Else raises `Unresolved`."""
     if not isinstance(value, str) or not re.fullmatch("[A-Za-z0-9]{1,16}", value):
-        message = f"an extension has to be letters and digits, found `{shown(value)}`"
-        raise Unresolved("artifact-name", message)
+        raise Unresolved("artifact-name", f"an extension has to be letters and digits, found `{shown(value)}`")
     return value
 
 

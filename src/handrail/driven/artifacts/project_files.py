@@ -13,7 +13,7 @@ from handrail.base.files import Unreadable, path_flaw, read_limited, real_inside
 from handrail.driven.artifacts import shelf
 from handrail.driven.artifacts.names import ArtifactRequest
 from handrail.driven.artifacts.schemas import artifact_table, find_schema, problems_of
-from handrail.extensions.contracts import NodeContext, NodeError, PromisedFile
+from handrail.extensions.contracts import LastingError, NodeContext, NodeError, PromisedFile
 from handrail.extensions.registry import Registry
 from handrail.settings.secrets import Secrets
 
@@ -56,13 +56,13 @@ class ProjectFiles:
                 scope = json.loads(subject)
                 inputs = TaskArtifacts(self, scope["key"])
                 return SCOPE_PARAMS[scope["kind"]](inputs) if kind == "inputs" else inputs.next(scope["kind"])
-        raise NodeError("fact-unknown", f"there is no kind of fact `{kind}`", transient=False)
+        raise LastingError("fact-unknown", f"there is no kind of fact `{kind}`")
 
     def real_path(self, path: str) -> str:
         """The real path of a file in the project. Raises `NodeError` if it is outside."""
         real = real_inside(self.project, path)
         if real is None:
-            raise NodeError("path-escape", f"`{path}` {why_outside(path)}", transient=False)
+            raise LastingError("path-escape", f"`{path}` {why_outside(path)}")
         return real
 
     def text(self, path: str) -> str | None:
@@ -72,7 +72,7 @@ class ProjectFiles:
         except Unreadable as error:
             if error.is_missing:
                 return None
-            raise NodeError("file-unreadable", f"`{path}` {error.message}", transient=False) from error
+            raise LastingError("file-unreadable", f"`{path}` {error.message}") from error
 
     def against_schema(self, path: str, schema: str) -> str | None:
         """What is wrong with a JSON file. None if it matches its schema."""
@@ -86,7 +86,7 @@ class ProjectFiles:
         except RecursionError:
             return f"`{path}` is not JSON that can be checked: it is nested too deeply"
         except HandrailError as error:
-            raise NodeError("schema", error.message, transient=False) from error
+            raise LastingError("schema", error.message) from error
         return f"`{path}` does not match the schema `{schema}`: {'; '.join(wrong)}" if wrong else None
 
     def artifact(self, request: ArtifactRequest) -> str:

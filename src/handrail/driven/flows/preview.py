@@ -29,7 +29,7 @@ from handrail.driven.flows.plan import (
 )
 from handrail.driven.flows.prompts import OPTIONAL_FILE, compose_prompt, language_part, without_missing
 from handrail.driven.flows.results import params_read, skipped, with_defaults
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError, NodeError
 from handrail.source.field_checks import leads_out
 from handrail.source.plain_text import plain, plain_lines
 from handrail.source.values import Unresolved, as_text, is_true, shown
@@ -255,7 +255,7 @@ class _FlowPreview:
             value, project = values.get(name), str(self.inputs.context.get("project", ""))
             if isinstance(value, tree.Const) and isinstance(value.value, str) and leads_out(value.value, project):
                 message = f"`{name}` leads out of the project: {tree.in_words(texts[name])}"
-                raise NodeError("path-escape", message, transient=False)
+                raise LastingError("path-escape", message)
         nests = step.declared.nests
         child = self._child(nests, values, texts, row.path) if nests is not None else None
         prompt = None if step.prompt is None else self.prompt(step.prompt)
@@ -282,9 +282,9 @@ class _FlowPreview:
             return None
         plan = self.shared.find(as_text(name.value))
         if plan is None:
-            raise NodeError("flow-missing", f"there is no flow `{as_text(name.value)}`", transient=False)
+            raise LastingError("flow-missing", f"there is no flow `{as_text(name.value)}`")
         if self.level >= MAX_DEPTH:
-            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
+            raise LastingError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}")
         params = {key: value.value if isinstance(value, tree.Const) else _UNKNOWN for key, value in values.items()}
         del params[nested]
         if plan.is_foreign:

@@ -17,7 +17,7 @@ from handrail.driven.flows.prompts import DEFAULT_LANGUAGE
 from handrail.driven.flows.results import params_read
 from handrail.driven.forms.form import SEVERITIES_VARIABLE, blocking_severities
 from handrail.driven.runs.request import RunRequest
-from handrail.extensions.contracts import Durable, NodeError
+from handrail.extensions.contracts import Durable, LastingError, NodeError
 from handrail.source.values import Unresolved
 
 COUNTERPARTS = {
@@ -113,7 +113,7 @@ def _refuse_unplanned(plan: FlowPlan, params: Mapping[str, Any]) -> None:
     read = params_read(plan) or set()
     if plan.kind == "review-flow" and not params and "planFile" in read and "planningIteration" not in read:
         message = "this review needs a task, a design and a plan from an earlier planning flow"
-        raise NodeError("inputs-missing", message, transient=False)
+        raise LastingError("inputs-missing", message)
 
 
 def _blocking(env: Mapping[str, str]) -> list[str]:

@@ -22,7 +22,7 @@ from handrail.driven.runs.agentweaver import nested_params
 from handrail.driven.runs.proof import Before, RoundResults, existing_outputs, made_by, output_of
 from handrail.driven.runs.run_rules import refuse_rerun, refuted_form
 from handrail.driven.runs.state import RERUN
-from handrail.extensions.contracts import Done, Durable, Exhausted, NodeError, StepAttempts, Work
+from handrail.extensions.contracts import Done, Durable, Exhausted, LastingError, NodeError, StepAttempts, Work
 from handrail.settings.secrets import SECRET_MISSING, has_lost, refuse_lost
 from handrail.source.output_text import last_lines
 from handrail.source.plain_text import counted
@@ -235,7 +235,7 @@ class Interpreter:
                 continue  # what the last `until` is about was left out
             exhausted = Every(tuple(filter(self._counts, bound.conditions)), True)
             if is_true(await self.values.resolve_guard(exhausted, phase, self.at(phase), "until")):
-                raise NodeError("repeat-exhausted", bound.message, transient=False)
+                raise LastingError("repeat-exhausted", bound.message)
 
     async def _is_wanted(self, phase: Phase, path: str) -> bool:
         """True if the guards and the condition of a phase hold."""
@@ -330,7 +330,7 @@ class Interpreter:
             except Unresolved as failure:
                 if not is_proving or failure.code == SECRET_MISSING:
                     raise  # without its secret the proof cannot be looked at, so the finished work is not done again
-                error = NodeError(failure.code, failure.message, transient=False)
+                error = LastingError(failure.code, failure.message)
             if looks and is_proving:
                 if is_over:
                     await self._allow_again(step, path, error)
@@ -429,9 +429,9 @@ class Interpreter:
         name = as_text(params.get(step.declared.nests or "", ""))
         child = self.find(name)
         if child is None:
-            raise NodeError("flow-missing", f"there is no flow `{name}`", transient=False)
+            raise LastingError("flow-missing", f"there is no flow `{name}`")
         if self.depth >= MAX_DEPTH:
-            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
+            raise LastingError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}")
         inputs = {key: value for key, value in params.items() if key != step.declared.nests}
         async with self.durable.limit(path, step.timeout):
             if child.is_foreign:

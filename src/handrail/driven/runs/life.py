@@ -60,7 +60,7 @@ class RunWorktree:
         if self.tree.is_shared:
             if not os.path.isdir(self.tree.folder):
                 message = f"the worktree `{self.tree.path}` does not exist any more"
-                raise contracts.NodeError(WORKTREE_CODE, message, transient=False)
+                raise contracts.LastingError(WORKTREE_CODE, message)
             return
         try:
             self.tree = await make_ready(self.trees, self.tree, self.env, tell)
@@ -106,7 +106,7 @@ def kept_words(tree: Worktree) -> str:
 
 def _worktree_failure(error: RefusedError) -> contracts.NodeError:
     hint = f"; {error.hint}" if error.hint else ""
-    return contracts.NodeError(WORKTREE_CODE, f"{error.message}{hint}", transient=False)
+    return contracts.LastingError(WORKTREE_CODE, f"{error.message}{hint}")
 
 
 class Meter:
@@ -529,7 +529,7 @@ async def verify(kind: str, params: Mapping[str, Any], context: contracts.NodeCo
     try:
         params = usable(check.CHECK.params, params)
     except ValueError as error:
-        raise contracts.NodeError("expectation", f"`{kind}` cannot be checked: {error}", transient=False) from error
+        raise contracts.LastingError("expectation", f"`{kind}` cannot be checked: {error}") from error
 
     def mask(text: str) -> str:
         return Secrets(context.env, context.secrets).mask(text)
@@ -541,4 +541,4 @@ async def verify(kind: str, params: Mapping[str, Any], context: contracts.NodeCo
         return replace(finding, seconds=round(time.monotonic() - begin, 3))
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"
-        raise contracts.NodeError("expectation", message, transient=False) from error
+        raise contracts.LastingError("expectation", message) from error

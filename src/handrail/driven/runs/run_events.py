@@ -14,7 +14,7 @@ from typing import Any, Literal, dataclass_transform
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import StateError
-from handrail.extensions.contracts import EventRecord, NodeError
+from handrail.extensions.contracts import EventRecord, LastingError
 from handrail.settings.routes import OwnRoute, Route, RouteOverrides, choose
 from handrail.settings.secrets import Secrets, masked
 from handrail.settings.sections import ApprovalRule
@@ -504,6 +504,6 @@ def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str,
         offered = [row.get("default"), *(option.get("value") for option in row.get("options") or ())]
         if secrets.for_people(offered) != offered:
             message = f"the field `{row.get('id')}` offers a value that contains a secret, and people must not see it"
-            raise NodeError("form-secret", message, transient=False)
+            raise LastingError("form-secret", message)
     masked_: dict[str, Any] = secrets.for_people(question)
     return masked_

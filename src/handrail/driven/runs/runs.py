@@ -125,8 +125,7 @@ class Runs:
     def records(self, id_: str, attempt: int) -> list[EventRecord]:
         known = self.attempts(id_)
         if attempt not in known:
-            hint = f"attempts: {', '.join(map(str, known))}"
-            raise NotFound(f"run `{id_}` has no attempt {attempt}", hint)
+            raise NotFound(f"run `{id_}` has no attempt {attempt}", f"attempts: {', '.join(map(str, known))}")
         return self.engine.records(id_, attempt)
 
     def _loaded_run(self, id_: str, about: StoredRequest, plans: Plans, history: History) -> LoadedRun:

@@ -88,7 +88,7 @@ class DurableRun:
     async def node(self, work: contracts.Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
-            raise contracts.NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
+            raise contracts.LastingError("node-unknown", f"there is no node `{work.node}`")
         if kind.NODE.instant:
             return await self._run_instant(kind, work, again=again)
         step = self.state.steps.get(work.path) or StepState()
@@ -138,8 +138,8 @@ class DurableRun:
             value = made if is_plain else restore(jsonlite.loads(text), texts_in(made))
             stored = self.secrets.for_storage(value, text)
         except (ValueError, TypeError) as error:
-            raise contracts.NodeError(
-                "result", f"its result cannot be stored: {run_journal.not_json(error)}", transient=False
+            raise contracts.LastingError(
+                "result", f"its result cannot be stored: {run_journal.not_json(error)}"
             ) from error
         text = text if stored is value else jsonlite.dumps(stored)
         stored_value = (stored, None) if len(text) <= run_journal.LARGE else self.payloads.keep(stored, text)
@@ -185,12 +185,12 @@ class DurableRun:
             return None
         message = f"`{work.path}` was running when the run was interrupted, and may have finished"
         if rerun == "never":
-            raise contracts.NodeError("rerun", f"{message}; it must not run twice", transient=False)
+            raise contracts.LastingError("rerun", f"{message}; it must not run twice")
         form = interrupted_form(work.path, self.state.steps[work.path].starts, work.reads)
         answer = await self.ask(work.path, form)
         refuse_lost(answer)
         if answer.get(RERUN) == "fail":
-            raise contracts.NodeError("rerun", f"{message}; a person chose to fail the run", transient=False)
+            raise contracts.LastingError("rerun", f"{message}; a person chose to fail the run")
         return assumed_result(answer) if answer.get(RERUN) == "done" else None
 
     async def _run_within_limits(self, kind: contracts.NodeKind, work: contracts.Work) -> Any:
@@ -325,19 +325,18 @@ def _as_node_errors(node: str) -> Iterator[None]:
         raise
     except HandrailError as error:
         hint = f" ({error.hint})" if error.hint else ""
-        raise contracts.NodeError(error.code, f"{error.message}{hint}", transient=False) from error
+        raise contracts.LastingError(error.code, f"{error.message}{hint}") from error
     except UnicodeEncodeError as error:
         message = "a text contains half of a surrogate pair, which files and programs do not take"
-        raise contracts.NodeError("text", message, transient=False) from error
+        raise contracts.LastingError("text", message) from error
     except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{node}` failed with an error of its own: {type(error).__name__}: {error}"
-        raise contracts.NodeError("failed", message, transient=False) from error
+        raise contracts.LastingError("failed", message) from error
 
 
 def _refuse_deep(value: Any) -> None:
     if is_too_deep(value):
-        message = f"its result is nested deeper than {MAX_NESTING} levels"
-        raise contracts.NodeError("result", message, transient=False)
+        raise contracts.LastingError("result", f"its result is nested deeper than {MAX_NESTING} levels")
 
 
 def _until_reset(error: contracts.NodeError, now: float, tried: int) -> float | None:

@@ -26,7 +26,7 @@ from handrail.driven.engines.embedded.run_folders import JOURNAL, WAY_OUT, numbe
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import Event, event_to_json, stored_event
 from handrail.driven.runs.state import RunState, fold
-from handrail.extensions.contracts import EventRecord, History, NodeError, Observer
+from handrail.extensions.contracts import EventRecord, History, LastingError, Observer
 from handrail.settings.secrets import Secrets
 from handrail.source.values import restore, texts_in
 
@@ -43,7 +43,7 @@ def as_json(value: Any) -> str:
     try:
         return jsonlite.dumps(value)
     except (ValueError, TypeError) as error:
-        raise NodeError("params", f"its params cannot be stored: {not_json(error)}", transient=False) from error
+        raise LastingError("params", f"its params cannot be stored: {not_json(error)}") from error
 
 
 def digest_of_text(text: str) -> str:
