@@ -39,6 +39,7 @@ from handrail.driven.runs.life import kept_words
 from handrail.driven.runs.request import LoadedRun, RunRequest, changed_files, unused_inputs
 from handrail.driven.runs.restart import restart as make_attempt
 from handrail.driven.runs.run_events import BOUND_OPTIONS, Bounded, Cause, RunChoice, agent_of
+from handrail.driven.runs.run_rules import programs_of_setup
 from handrail.driven.runs.state import Question
 from handrail.driven.runs.summary import APPROVED, kind_of_question
 from handrail.driven.worktrees.records import End, Worktree
@@ -160,8 +161,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     request = replace(request, tree=planned_tree(app, shell, id_, options))
     if options["is_unattended"]:
         _refuse_unready(app, shell, flow, request, options["answers"])
-    setup = run_rules.programs_of_setup(request.worktree)
-    need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
+    need_trust(app, shell, lambda: [*programs_of_setup(request.worktree), *app.definitions.programs_of_flow(flow)])
     new_run = app.runs.begin(app.flows, flow, request, id_)
     route = partial(agent_of, new_run.routing)
     for warning in run_rules.missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
