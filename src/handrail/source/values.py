@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Any
 
     from handrail.source.patterns import PatternError
 
@@ -22,11 +22,6 @@ class WrittenInteger(int):
     """A whole number whose text is not the usual one: `007`, `+5`, `0x1f`."""
 
     text: str
-
-    def __new__(cls, value: int, text: str = "") -> Self:
-        self = super().__new__(cls, value)
-        self.text = text
-        return self
 
     def __repr__(self) -> str:
         return self.text
@@ -37,11 +32,6 @@ class WrittenFloat(float):
 
     text: str
 
-    def __new__(cls, value: float, text: str = "") -> Self:
-        self = super().__new__(cls, value)
-        self.text = text
-        return self
-
     def __repr__(self) -> str:
         return self.text
 
@@ -50,7 +40,9 @@ def written(value: float, text: str) -> float:
     """The number with its text. A plain number if the text is the usual one."""
     if number_text(value) == text:
         return value
-    return WrittenInteger(value, text) if isinstance(value, int) else WrittenFloat(value, text)
+    number = WrittenInteger(value) if isinstance(value, int) else WrittenFloat(value)
+    number.text = text
+    return number
 
 
 def parse_float(text: str) -> float | str:
@@ -368,9 +360,8 @@ def _contains(whole: Any, part: Any) -> bool:
         return isinstance(part, str) and part in whole
     if isinstance(whole, list):
         return any(same(item, part) for item in whole)
-    raise Unresolved(
-        "contains-needs-list", f"{shown(whole)} is not a text, a list or an object, so it cannot contain a value"
-    )
+    message = f"{shown(whole)} is not a text, a list or an object, so it cannot contain a value"
+    raise Unresolved("contains-needs-list", message)
 
 
 PATTERN_HINT = "a pattern has no look-around and no back-references; escape special characters with `\\`"

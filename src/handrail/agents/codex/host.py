@@ -12,6 +12,7 @@ from handrail import STEP_TOOL
 from handrail.agents import requests
 from handrail.agents.requests import SUBAGENT_NAMES, absolute, mcp_aliases, patched_files, paths
 from handrail.agents.requests import conversation as conversation
+from handrail.base.files import upwards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,14 +164,8 @@ def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
 def _has_project_server(cwd: str) -> bool:
     """True if settings of a project, which win over the user's, may define a server with the name of ours."""
     user_folder = os.path.realpath(os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex"))
-    folder = os.path.abspath(cwd)
-    while True:
-        path = os.path.join(folder, _CONFIG)
-        if os.path.realpath(os.path.dirname(path)) != user_folder and _mentions_server(path):
-            return True
-        if folder == os.path.dirname(folder):
-            return False
-        folder = os.path.dirname(folder)
+    paths = (os.path.join(folder, _CONFIG) for folder in upwards(os.path.abspath(cwd)))
+    return any(os.path.realpath(os.path.dirname(path)) != user_folder and _mentions_server(path) for path in paths)
 
 
 def _mentions_server(path: str) -> bool:

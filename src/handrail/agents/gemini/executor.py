@@ -45,11 +45,7 @@ def records(home: str, conversation: str) -> Iterator[Path]:
 
 def has_prompt_saved(env: Mapping[str, str], conversation: str) -> bool:
     """True if Gemini CLI has saved a prompt of the conversation. Only then it can be resumed."""
-    for path in records(gemini_home(env), conversation):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            if any('"type":"user"' in line for line in file):
-                return True
-    return False
+    return any(b'"type":"user"' in path.read_bytes() for path in records(gemini_home(env), conversation))
 
 
 def make_home(stubs: Stubs, env: Mapping[str, str], folder: str) -> dict[str, str]:

@@ -357,20 +357,15 @@ def with_checked_params(kind: NodeKind) -> NodeKind:
 
         async def called(work: Work, context: NodeContext) -> Any:
             assert call is not None
-            return await call(_with_usable_params(node, work), context)
+            try:
+                work = replace(work, params=usable(node.params, work.params)) if node.params else work
+            except ValueError as error:
+                raise NodeError("params", f"`{work.node}`: {error}", transient=False) from error
+            return await call(work, context)
 
         return None if call is None else called
 
     return OneNode(node, checked("run"), checked("preview"), checked("changed"))
-
-
-def _with_usable_params(node: Node, work: Work) -> Work:
-    if not node.params:
-        return work
-    try:
-        return replace(work, params=usable(node.params, work.params))
-    except ValueError as error:
-        raise NodeError("params", f"`{work.node}`: {error}", transient=False) from error
 
 
 CHANGED = "changed"

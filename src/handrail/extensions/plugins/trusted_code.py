@@ -24,18 +24,13 @@ from handrail.base.errors import HandrailError
 from handrail.base.files import make_private, read_regular, refuse_shared, remove_record, replace, write_whole
 from handrail.extensions.contracts.check import Check, CheckContext, Finding
 from handrail.extensions.contracts.node import Exhausted, Node, NodeContext, NodeError, Waiting, Work
+from handrail.extensions.plugins import code_import
 from handrail.extensions.plugins.code_import import (
-    SECONDS,
     ImportFailed,
     PluginContent,
     TrialRequest,
     TrialResult,
     UnusableFolder,
-    error_line,
-    import_folder,
-    import_package,
-    read_content,
-    try_out,
 )
 from handrail.extensions.plugins.manifest import PluginManifest
 from handrail.extensions.plugins.search import PluginPlace, PluginSite, folder_stamp, installation
@@ -133,7 +128,7 @@ class PluginCode:
     def _read(self) -> PluginContent | UnusableFolder:
         """The files of the folder, read once: the bytes that are compared with the trusted ones are imported."""
         try:
-            return read_content(self.place.folder)
+            return code_import.read_content(self.place.folder)
         except UnusableFolder as error:
             return error
 
@@ -179,7 +174,7 @@ class PluginCode:
         digest = self.content.digest if self.content is not None else ""
         path = tuple(installation(self.ground.project))
         request = TrialRequest(self.place.id, self.place.folder, self.place.package, digest, self.rows, path)
-        result = try_out(request, self.ground.env, SECONDS)
+        result = code_import.try_out(request, self.ground.env, code_import.SECONDS)
         self.__dict__["tried"] = result
         if not result.problems or result.timed_out:
             with contextlib.suppress(OSError):
@@ -230,10 +225,10 @@ class PluginCode:
 
     def _load(self, module: str) -> Any:
         if self.place.package:
-            return import_package(f"{self.place.package}.{module}")
+            return code_import.import_package(f"{self.place.package}.{module}")
         if self.content is None:
             raise ImportFailed("its files cannot be read")
-        return import_folder(self.place.id, self.place.folder, self.content, module)
+        return code_import.import_folder(self.place.id, self.place.folder, self.content, module)
 
 
 class GuardedNode:
@@ -251,8 +246,8 @@ class GuardedNode:
         except (NodeError, Waiting, Exhausted, HandrailError):
             raise
         except (Exception, SystemExit) as error:
-            message = f"the node `{self.name}` of the plugin `{self.plugin}` failed: {error_line(error, '')}"
-            raise NodeError("plugin-failed", message, transient=False) from error
+            what, why = f"the node `{self.name}` of the plugin `{self.plugin}`", code_import.error_line(error, "")
+            raise NodeError("plugin-failed", f"{what} failed: {why}", transient=False) from error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.module, name)
@@ -270,7 +265,7 @@ class GuardedCheck:
         try:
             finding = await self.module.verify(params, context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the code of a plugin may raise anything
-            return Finding(None, f"the plugin `{self.plugin}` could not check it: {error_line(error, '')}")
+            return Finding(None, f"the plugin `{self.plugin}` could not check it: {code_import.error_line(error, '')}")
         if not isinstance(finding, Finding):
             return Finding(None, f"the plugin `{self.plugin}` could not check it: `verify` returned no `Finding`")
         return finding

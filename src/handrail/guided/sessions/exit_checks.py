@@ -130,10 +130,9 @@ async def run_checks(
 
     In a project that is not trusted, a check that starts a program is not run, so it does not hold.
     """
-    results = []
-    project = context.definitions or context.project
-    untrusted = f"it was not run, because nobody has trusted `{project}`"
-    untrusted = f"{untrusted}; a person runs `handrail trust {project}` in a terminal"
+    project, results = context.definitions or context.project, []
+    cure = f"a person runs `handrail trust {project}` in a terminal"
+    untrusted = f"it was not run, because nobody has trusted `{project}`; {cure}"
     for check in checks:
         may_run = is_trusted or _is_harmless(check, context.registry)
         not_run = CheckResult(check.name, check.kind, None, untrusted, 0.0)

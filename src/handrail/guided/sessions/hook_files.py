@@ -12,6 +12,7 @@ import os
 from handrail.base import jsonlite
 from handrail.base.files import overwrite, read_regular, remove, replace
 from handrail.base.jsonlite import decode_line, encode_line
+from handrail.base.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,16 +28,13 @@ class UnsettledFork(ValueError):
     """The conversation is a fork, and its parent is not known yet."""
 
 
-class SessionRef:
+class SessionRef(Record):
     """Where a session is stored: its folder, project and id, and the host's link to it, if there is one."""
 
-    __slots__ = ("folder", "link", "project", "session")
-
-    def __init__(self, folder: str, project: str, session: str, link: str | None = None) -> None:
-        self.folder = folder
-        self.project = project
-        self.session = session
-        self.link = link
+    folder: str
+    project: str
+    session: str
+    link: str | None = None
 
 
 def link_path(places: UserFolders, agent: str, conversation: str) -> str:
