@@ -54,6 +54,6 @@ def test_ids_that_were_given_after_another_one(
 def test_the_lines_of_a_program_end_with_the_program(tmp_path: Path) -> None:
     async def hear() -> tuple[list[bytes], int | None]:
         async with RunningProgram(task(tmp_path, LEAVES_ERRORS)) as program, asyncio.timeout(LONG):
-            return [line async for line in program.lines()], program.exit_code
+            return [line async for lines in program.lines() for line in lines], program.exit_code
 
-    assert asyncio.run(hear()) == ([b"hi\n"], 0)
+    assert asyncio.run(hear()) == ([b"hi"], 0)

@@ -29,9 +29,9 @@ def shell(script: str, timeout: float = 60) -> Task:
 
 async def pids_of(program: RunningProgram, count: int) -> list[int]:
     found: list[int] = []
-    async for line in program.lines():
-        found.append(int(line))
-        if len(found) == count:
+    async for lines in program.lines():
+        found += map(int, lines)
+        if len(found) >= count:
             break
     return found
 

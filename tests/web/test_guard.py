@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from handrail.app import App
+from handrail.web import guard
 from handrail.web.access import COOKIE_SECONDS, LINK_SECONDS, Address, Doorkeeper, ServerFolder
-from handrail.web.guard import RequestRefusal
+from handrail.web.guard import BURST, PER_SECOND, Pace, RequestRefusal
 from handrail.web.server import Edge, answer_with, make_server
 
 ADDRESS = Address("127.0.0.1", 8123)
@@ -217,3 +219,33 @@ def test_a_bug_is_answered_and_reported() -> None:
     assert "text of" not in answer.text
     client.get("/half")
     assert [type(error) for error in reported] == [ZeroDivisionError]
+
+
+def test_however_many_requests_come_only_so_many_are_answered_in_a_second() -> None:
+    pace = Pace()
+    waits = [pace.wait(1_000.0) for _ in range(10_000)]
+    assert sum(seconds == 0 for seconds in waits) == BURST
+    assert sum(seconds <= 10 for seconds in waits) == pytest.approx(BURST + 10 * PER_SECOND, abs=1)
+    assert pace.wait(1_000.0 + 1_000) == 0
+
+
+def test_requests_beyond_the_pace_wait_and_refused_ones_do_not_slow_down_the_page(
+    signed_in: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    real = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        await real(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(guard, "BURST", 5)
+    monkeypatch.setattr(guard, "PER_SECOND", 0.001)
+    for _ in range(6):
+        assert signed_in.get("/", headers={"host": "evil.example"}).status_code == 421
+    assert len(slept) == 1
+    monkeypatch.setattr(guard, "PER_SECOND", PER_SECOND)
+    slept.clear()
+    assert signed_in.get("/").status_code == 200
+    assert not slept

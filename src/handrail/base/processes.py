@@ -39,6 +39,7 @@ def family(pid: int, mark: str, parents: Mapping[int, int]) -> set[int]:
 
 
 def descendants(pids: set[int], parents: Mapping[int, int] | None = None) -> set[int]:
+    """All direct and indirect children of these processes."""
     parents = living_processes() if parents is None else parents
     result: set[int] = set()
     waiting = list(pids)
@@ -337,10 +338,18 @@ async def _kill_group(process: asyncio.subprocess.Process) -> None:
                 await process.wait()
 
 
-def signal_group(pid: int, number: int) -> bool:
-    """Send a signal to all processes in the group of a program; 0 is none. False if no process is left in it."""
+def signal_group(pid: int, number: int) -> None:
+    """Send a signal to all processes in the group of a program."""
     try:
         os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):  # already ended
+        return
+
+
+def has_group(pid: int) -> bool:
+    """True if a process is left in the group of a program."""
+    try:
+        os.killpg(pid, 0)
     except (ProcessLookupError, PermissionError):
         return False
     return True
@@ -359,7 +368,7 @@ def run_in_terminal(argv: Sequence[str], cwd: str) -> int:
 
 
 class RunningProgram:
-    """A running program: `async with RunningProgram(task) as program: async for line in program.lines()`."""
+    """A running program: `async with RunningProgram(task) as program: async for lines in program.lines()`."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -394,18 +403,24 @@ class RunningProgram:
     def exit_code(self) -> int | None:
         return self._process.returncode if self._process is not None else None
 
-    async def lines(self) -> AsyncIterator[bytes]:
-        """The lines that the program prints, until it ends. A line longer than `MAX_LINE` is skipped."""
+    async def lines(self) -> AsyncIterator[list[bytes]]:
+        """The lines that the program prints, until it ends: all that are there at once, without their line ends.
+
+        A line longer than `MAX_LINE` is skipped.
+        """
         assert self._process is not None
         assert self._process.stdout is not None
-        while True:
-            try:
-                line = await self._process.stdout.readline()
-            except ValueError:  # longer than the limit
-                continue
-            if not line:
-                break
-            yield line
+        begun, is_too_long = bytearray(), False
+        while piece := await self._process.stdout.read(KEPT_BYTES):
+            first, *others = piece.split(b"\n")
+            begun += first
+            if is_too_long := is_too_long or len(begun) > MAX_LINE:
+                begun.clear()
+            if others:
+                yield [*([] if is_too_long else [bytes(begun)]), *others[:-1]]
+                begun, is_too_long = bytearray(others[-1]), False
+        if begun:
+            yield [bytes(begun)]
         await wait_for_exit(self._process)
         with contextlib.suppress(TimeoutError):  # a background child may keep it open forever
             await asyncio.wait_for(asyncio.shield(self._tasks[1]), GRACE)
@@ -435,7 +450,7 @@ class RunningProgram:
         parents = possible_family(process.pid, self._begin)
         self._family |= family(process.pid, self.mark, parents)
         self._family &= parents.keys()
-        return process.returncode is None or bool(self._family) or (not parents and signal_group(process.pid, 0))
+        return process.returncode is None or bool(self._family) or (not parents and has_group(process.pid))
 
 
 def _signal(pids: set[int], number: signal.Signals) -> None:

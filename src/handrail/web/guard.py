@@ -8,6 +8,7 @@ no script.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -122,8 +123,27 @@ HEADERS = {
 _LENGTH = re.compile(r"[0-9]{1,12}")
 
 
+BURST, PER_SECOND = 300, 100
+"""How many requests are answered at once, and then in each second. A page that is opened sends about fifty."""
+
+
+class Pace:
+    """Gives each request a turn, so that a page leaves the machine to the runs, however many requests it gets."""
+
+    def __init__(self) -> None:
+        self._last_turn = 0.0
+
+    def wait(self, now: float) -> float:
+        """In how many seconds a request that arrives now has its turn."""
+        self._last_turn = max(self._last_turn, now - BURST / PER_SECOND) + 1 / PER_SECOND
+        return max(0.0, self._last_turn - now)
+
+
 class Guard:
-    """Wraps the application. With `has_login` there is a log-in page; with `is_read_only` nothing may be changed."""
+    """Wraps the application. With `has_login` there is a log-in page; with `is_read_only` nothing may be changed.
+
+    Requests that are refused have a pace of their own: others' requests do not slow down the page.
+    """
 
     def __init__(
         self, app: ASGIApp, door: Doorkeeper, address: Address, *, has_login: bool = False, is_read_only: bool = False
@@ -133,6 +153,7 @@ class Guard:
         self.cookie = address.cookie
         self.has_login = has_login
         self.is_read_only = is_read_only
+        self.paces = {is_refused: Pace() for is_refused in (False, True)}
         self.origins = frozenset(origin.lower() for origin in address.origins)
         self.hosts = frozenset(origin.partition("://")[2] for origin in self.origins)
 
@@ -142,7 +163,10 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # no other protocol is spoken here, and nothing answers
-        if (refusal := self.refusal(scope)) is not None:
+        refusal = self.refusal(scope)
+        if (seconds := self.paces[refusal is not None].wait(asyncio.get_running_loop().time())) > 0:
+            await asyncio.sleep(seconds)
+        if refusal is not None:
             await self._answer(refusal, scope["path"])(scope, receive, _with_headers(send))
             return
         await self.app(scope, _limit_body(receive), _with_headers(send))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -149,3 +151,22 @@ def test_a_command_of_an_agent_keeps_its_spaces() -> None:
     assert call_words("bash", {"command": command}) == "bash grep  -n 'a   b' src && make"
     acted = run_events.AgentActed("a/b", "tool", call_words("bash", {"command": command}))
     assert line_of(acted).text == "bash grep  -n 'a   b' src && make"
+
+
+def test_lines_that_are_not_written_are_not_encoded(tmp_path: Path) -> None:
+    told, encoded = writer(tmp_path), 0
+
+    def count(frame: FrameType, event: str, _arg: object) -> None:
+        nonlocal encoded
+        encoded += event == "call" and frame.f_code.co_name in ("encode_line", "mask")
+
+    output = ProgramOutput(told, "a/b")
+    sys.setprofile(count)
+    try:
+        for _ in range(100):
+            output(b"{}\n" * 5_000)
+        told.close()
+    finally:
+        sys.setprofile(None)
+    assert 0 < encoded <= 2 * activity.AT_ONCE
+    assert lines(tmp_path)[-1] == (500_000, "out", "{}")

@@ -63,8 +63,9 @@ async def _walk(folder: str, pause: float) -> bool:
     stage.phase(view.status_line)
     argv = [sys.executable, "-m", "handrail.agents.scripted", os.path.join(folder, "script.yaml"), project, "demo"]
     async with asyncio.timeout(LIMIT), RunningProgram(Task(argv=argv, cwd=project, env=env, timeout=LIMIT)) as program:
-        async for line in program.lines():
-            stage.show(json.loads(line))
+        async for lines in program.lines():
+            for line in lines:
+                stage.show(json.loads(line))
     final = app.sessions.status("demo")
     stage.close(final.plan.stops[0].levels[0].total if final.plan else 0, final.state.steps)
     return final.state.status == "done"

@@ -70,16 +70,19 @@ class AgentEvents:
                 self._usage = data
             case "finished":
                 self.settle()
+            case "tool":
+                text = call_words(str(data.get("name")), secrets.for_people(data.get("input")))
+                yield run_events.AgentActed(path, "tool", shown(secrets.mask(text), SHORT))
+            case "denied" | "allowed":
+                text = f"{data.get('name')}: {data.get('reason')}"
+                yield run_events.AgentActed(path, item.kind, shown(secrets.mask(text), SHORT))
+            case "plan":
+                yield run_events.AgentActed(path, "plan", shown(secrets.mask(str(data.get("text"))), SHORT))
+            case "retry" | "again":
+                yield run_events.AgentActed(path, item.kind, shown(secrets.mask(str(data.get("message"))), SHORT))
             case "guided":
                 news: GuideNews = data["news"]
                 yield run_events.Guided(path, **{**vars(news), "text": shown(secrets.mask(news.text), LONG)})
-            case "tool" | "denied" | "allowed" | "plan" | "retry" | "again":
-                text = str(data.get("text" if item.kind == "plan" else "message"))
-                if item.kind == "tool":
-                    text = call_words(str(data.get("name")), secrets.for_people(data.get("input")))
-                elif item.kind in ("denied", "allowed"):
-                    text = f"{data.get('name')}: {data.get('reason')}"
-                yield run_events.AgentActed(path, item.kind, shown(secrets.mask(text), SHORT))
 
 
 LONGEST_LINE = 4 * 1024
@@ -102,7 +105,7 @@ class Activity:
         self.clock = clock
         self.secrets = secrets
         self.number = 0
-        self._waiting: deque[bytes] = deque(maxlen=AT_ONCE)
+        self._waiting: deque[dict[str, Any]] = deque(maxlen=AT_ONCE)
         self._handle: int | None = None
         self._end = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -110,10 +113,9 @@ class Activity:
     def add(self, node: str, kind: str, text: str) -> None:
         self._open()
         self.number += 1
-        line = {"n": self.number, "t": round(self.clock(), 3), "node": node, "kind": kind, "text": text}
-        if self.secrets:
-            line["text"] = self.secrets.mask(text)
-        self._waiting.append(_fitting(line))
+        if len(text) > LONGEST_LINE:
+            text = self.secrets.mask(text)[:LONGEST_LINE]  # no secret is cut into a part that is not recognised
+        self._waiting.append({"n": self.number, "t": round(self.clock(), 3), "node": node, "kind": kind, "text": text})
         if self._timer is None:
             with contextlib.suppress(RuntimeError):  # without an event loop it is written by `close`
                 self._timer = asyncio.get_running_loop().call_later(SOON, self.flush)
@@ -166,7 +168,7 @@ class Activity:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        data = b"".join(self._waiting)
+        data = b"".join(_fitting({**line, "text": self.secrets.mask(line["text"])}) for line in self._waiting)
         self._waiting.clear()
         if not data or self._handle is None:
             return

@@ -85,22 +85,23 @@ def _program_path(name: str, job: AgentJob) -> str:
 async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentSaid]:
     noise, end, in_time = "", time.monotonic() + task.timeout, True
     async with RunningProgram(task) as program:
-        lines = program.lines()
+        batches = program.lines()
         while True:
             try:
                 async with asyncio.timeout(end - time.monotonic()):
-                    line = await anext(lines)
+                    lines = await anext(batches)
             except StopAsyncIteration:
                 break
             except TimeoutError:
                 in_time = False
                 break
-            data = json_value(line)
-            if not isinstance(data, dict):
-                noise = (noise + line.decode("utf-8", "replace"))[-KEEP_NOISE:]
-                continue
-            for event in reader.take(data):
-                yield event
+            for line in lines:
+                data = json_value(line)
+                if not isinstance(data, dict):
+                    noise = (noise + line.decode("utf-8", "replace") + "\n")[-KEEP_NOISE:]
+                    continue
+                for event in reader.take(data):
+                    yield event
     for event in reader.end(program.exit_code or 0, "\n".join(part for part in (program.errors, noise) if part)):
         if event.kind == "finished" and not in_time:
             message = f"not done after {counted(task.timeout, 'second')}"
@@ -239,6 +240,8 @@ class WorkAttempts:
         self.has_worked = False
 
     def take(self, event: AgentSaid) -> None:
+        if event.kind not in ("tool", "result", "denied"):
+            return
         id_ = event.data.get("id")
         name = str(event.data.get("name") or self.names.get(id_))
         if event.kind == "tool":
