@@ -311,6 +311,7 @@ ONE_RUN_FIELDS: Fields = {
     "denied": _DENIED[0],
     "deniedTools": _DENIED[1],
     "hints": "what to do next",
+    "stored": "of `answer`: the id of the question whose answer was stored",
 }
 """What it has besides if it is alone."""
 STEP_FIELDS: Fields = {

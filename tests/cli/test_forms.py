@@ -24,6 +24,7 @@ from handrail.driven.forms.form import problems
 from handrail.driven.forms.form_params import form_from, to_json
 from handrail.driven.runs.run_rules import assumed_result, interrupted_form
 from handrail.source.definition_files import MAX_BYTES
+from support import Project
 
 WAIT = 60.0
 ON_SCREEN = -100
@@ -448,3 +449,14 @@ def test_a_question_that_is_the_title_of_its_form_is_not_printed_twice() -> None
     shown = questions_text(form_from({"formId": "rerun", "title": text, "fields": [field]}))
     assert shown.count(text) == 1
     assert "rerun (single-select, required)\n" in shown
+
+
+def test_a_form_without_an_id_has_that_of_its_step(project: Project) -> None:
+    form = "{title: Who?, fields: [{id: who, type: text, required: true}]}"
+    step = f"{{id: 'ask-${{i}}', node: user-input, params: {form}}}"
+    text = f"phases:\n- repeat: {{var: i, to: 1}}\n  phases:\n  - {{id: 'a-${{i}}', steps: [{step}]}}\n"
+    project.write(".handrail/flows/asks.yaml", text)
+    assert project.run("validate").code == 0
+    assert project.json("run", "asks", code=4)["questions"][0]["form"]["formId"] == "ask-1"
+    answers = project.write("answers.yaml", "ask-1: {who: Ada}\n")
+    assert project.json("resume", "last", "--answers", str(answers))["status"] == "completed"

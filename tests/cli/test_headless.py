@@ -116,9 +116,9 @@ def test_each_question_of_an_agent_is_asked(nested: Project) -> None:
     nested.write("script.yaml", BLOCKED.replace("- match: in the drawer", f"{again}- match: the other one", 1))
     nested.write("report.txt", "fine")
     run = nested.json("run", "release", "tea", "--agent", "scripted", code=4)["run"]
-    for answer, status in (("in the drawer", "waiting"), ("the other one", "completed")):
+    for answer, status, code in (("in the drawer", "waiting", 4), ("the other one", "completed", 0)):
         nested.write("answer.yaml", f"answer: {answer}\n")
-        assert nested.json("answer", run, "--file", "answer.yaml")["status"] == status
+        assert nested.json("answer", run, "--file", "answer.yaml", code=code)["status"] == status
 
 
 @pytest.mark.whole
@@ -134,7 +134,7 @@ def test_the_agent_of_a_run_asks_a_person_to_cancel(nested: Project, answer: str
     run = nested.json("run", "release", "tea", "--agent", "scripted", code=4)["run"]
     assert nested.json("sessions")["sessions"][0]["status"] == "active"
     nested.write("answer.yaml", f"{answer}\n")
-    ended = nested.json("answer", run, "--file", "answer.yaml")
+    ended = nested.json("answer", run, "--file", "answer.yaml", code=int(status == "failed"))
     assert ended["status"] == status
     if status == "failed":
         assert "Release was cancelled by a script in the phase Plan: enough" in ended["error"]
@@ -275,6 +275,7 @@ def test_the_phases_of_the_workflow_are_events_of_the_run(nested: Project) -> No
         ("entered", "Plan"),
         ("sent-on", "Plan"),
         ("entered", "Judge"),
+        ("check-held", "Judge"),
         ("entered", "Ship"),
         ("sent-on", "Ship"),
         ("sent-on", "Ship"),
@@ -306,6 +307,7 @@ def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> No
         "● phase • Plan [1/3]",
         "! the agent stopped early in Plan and was told to continue",
         "● phase Review [2/3] > • Judge [1/1]",
+        "✓ checked: `report.txt` exists",
         "● phase • Ship [3/3]",
         "! the agent stopped early in Ship and was told to continue",
         "! the agent stopped early in Ship and was told to continue",
@@ -363,7 +365,8 @@ def test_what_happened_while_handrail_was_dead_is_told_once_after_a_resume(neste
     nested.write("script.yaml", "- {step: next}\n- {step: next}\n")
     nested.json("resume", data["run"])
     found = guided(nested.json("log", data["run"])["events"])
-    assert found == [("entered", "Plan"), ("entered", "Judge"), ("entered", "Ship"), ("finished", "Ship")]
+    moves = [("entered", "Plan"), ("entered", "Judge"), ("check-held", "Judge"), ("entered", "Ship")]
+    assert found == [*moves, ("finished", "Ship")]
 
 
 def test_a_workflow_whose_result_is_not_accepted_is_begun_again(nested: Project) -> None:
@@ -383,3 +386,13 @@ def test_a_workflow_whose_result_is_not_accepted_is_begun_again(nested: Project)
     data = nested.json("run", "twice", "--agent", "scripted")
     opened = [event for event in nested.json("log", data["run"])["events"] if event["type"] == "SessionOpened"]
     assert (data["status"], len({event["session"] for event in opened})) == ("completed", 2)
+
+
+def test_the_log_of_a_run_shows_the_exit_checks_that_hold_as_that_of_a_session_does(nested: Project) -> None:
+    nested.write("script.yaml", SCRIPT.replace("Begin tea.", "Begin").replace("  - crash: true\n", ""))
+    nested.write("report.txt", "fine")
+    nested.write("script.yaml", "- {step: next, summary: planned}\n- {step: next}\n- {step: next, summary: shipped}\n")
+    run = nested.json("run", "release", "tea", "--agent", "scripted")
+    held = "✓ checked: `report.txt`"
+    assert held in nested.run("log", "last").out
+    assert held in nested.run("log", run["phases"][0]["steps"][0]["value"]["session"]).out

@@ -83,7 +83,7 @@ def test_show_prints_an_answers_file_that_can_be_filled_in(project: Project) -> 
 
 def test_an_answer_names_its_question(project: Project) -> None:
     run = asking(project, "a", "b")
-    waiting = project.json("answer", run["run"], "--question", "q1", "--file", letter(project))
+    waiting = project.json("answer", run["run"], "--question", "q1", "--file", letter(project), code=4)
     assert (waiting["status"], [question["id"] for question in waiting["questions"]]) == ("waiting", ["q2"])
     assert [event["id"] for event in events(project, run["run"], "Answered")] == ["q1"]
 
@@ -94,15 +94,17 @@ def test_without_an_id_only_a_single_question_can_be_answered(project: Project) 
     said = project.run("answer", run["run"], "--file", letter(project))
     assert said.code == 1
     assert "`q1` (`a/a`: a?), `q2` (`b/b`: b?)" in said.err
-    assert "--question ID" in said.err
+    assert f"hint: `handrail answer {run['run']} --question q1` answers the first one" in said.err
     assert files_of(project) == before
-    assert project.json("answer", run["run"], "--question", "q2", "--file", letter(project))["status"] == "waiting"
+    assert (
+        project.json("answer", run["run"], "--question", "q2", "--file", letter(project), code=4)["answered"] is False
+    )
     assert project.json("answer", run["run"], "--file", letter(project))["status"] == "completed"
 
 
 def test_a_late_answer_is_refused_and_leaves_nothing(project: Project) -> None:
     run = asking(project, "a", "b")
-    project.json("answer", run["run"], "--question", "q1", "--file", letter(project))
+    project.json("answer", run["run"], "--question", "q1", "--file", letter(project), code=4)
     before = files_of(project)
     said = project.run("answer", run["run"], "--question", "q1", "--file", letter(project, "who: Eve\n"))
     assert said.code == 1
@@ -278,8 +280,8 @@ def test_an_answer_whose_run_cannot_be_driven_now_is_stored_and_said(project: Pr
     run = asking(project, "a")["run"]
     settings = project.write(".handrail/settings.yaml", "pass_env: [X]\n")
     said = project.run("answer", run, "who=Ada")
-    assert said.code == 0, said
-    assert "the answer is stored; the settings have an error" in said.err
+    assert said.code == 2, said
+    assert "the answer to q1 is stored\nthe settings have an error" in said.err
     assert "answered" in said.out
     settings.unlink()
     assert "already has an answer" in project.run("answer", run, "who=Eve").err
@@ -329,11 +331,26 @@ def forget_ids(project: Project) -> None:
     (path.parents[1] / "summary").unlink()
 
 
-def test_an_accepted_answer_is_a_success_however_the_run_ends(project: Project) -> None:
-    text = f"phases:\n- id: a\n  steps:\n{form_step('a')}  - {{id: y, node: command, params: {{argv: ['false']}}}}\n"
-    project.write(".handrail/flows/fails.yaml", text)
-    run = project.json("run", "fails", code=4)["run"]
-    assert project.json("answer", run, "--file", letter(project))["status"] == "failed"
+@pytest.mark.parametrize(
+    ("then", "code", "status"),
+    [
+        ("node: command, params: {argv: ['false']}", 1, "failed"),
+        ("node: command, timeout: 0.01, params: {argv: [sleep, '60']}", 3, "failed"),
+        ("node: approve, params: {question: Go?}", 4, "waiting"),
+        ("node: command, params: {argv: ['true']}", 0, "completed"),
+    ],
+)
+def test_an_answer_is_said_to_be_stored_and_the_command_ends_as_resume_would(
+    project: Project, then: str, code: int, status: str
+) -> None:
+    text = f"phases:\n- id: a\n  steps:\n{form_step('a')}  - {{id: y, {then}}}\n"
+    project.write(".handrail/flows/then.yaml", text)
+    run = project.json("run", "then", code=4)["run"]
+    answered = project.json("answer", run, "--file", letter(project), code=code)
+    assert (answered["status"], answered["stored"]) == (status, "q1")
+    other = project.json("run", "then", code=4)["run"]
+    said = project.run("answer", other, "--file", letter(project))
+    assert (said.code, "the answer to q1 is stored" in said.err) == (code, True), said
 
 
 @pytest.mark.parametrize("status", ["cancelled", "failed", "completed"])
@@ -427,21 +444,21 @@ APPROVE = "phases:\n- {id: a, steps: [{id: x, node: approve, params: {question: 
 
 
 @pytest.mark.parametrize(
-    ("option", "values", "status"),
+    ("option", "values", "status", "code"),
     [
-        ("--approve", {"approved": True, "reason": "so"}, "completed"),
-        ("--reject", {"approved": False, "reason": "so"}, "stopped"),
+        ("--approve", {"approved": True, "reason": "so"}, "completed", 0),
+        ("--reject", {"approved": False, "reason": "so"}, "stopped", 1),
     ],
 )
 def test_an_approval_is_given_or_refused_without_a_file(
-    project: Project, option: str, values: dict[str, Any], status: str
+    project: Project, option: str, values: dict[str, Any], status: str, code: int
 ) -> None:
     project.write(".handrail/flows/ship.yaml", APPROVE)
     project.json("run", "ship", code=4)
     asked = project.run("answer", "last").err
     assert "--question q1 --approve`, or `handrail answer r-" in asked
     assert "--question q1 --reject --note TEXT`" in asked
-    assert project.json("answer", "last", option, "--note", "so")["status"] == status
+    assert project.json("answer", "last", option, "--note", "so", code=code)["status"] == status
     assert events(project, "last", "Answered")[0]["values"] == values
 
 

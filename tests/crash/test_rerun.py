@@ -97,7 +97,7 @@ def test_the_answer_done_continues_without_a_rerun(unsure: Cut) -> None:
 
 def test_the_answer_fail_fails_the_run(unsure: Cut) -> None:
     unsure.resume()
-    assert unsure.answer("fail").code == 0, "the answer was accepted"
+    assert unsure.answer("fail").code == 1
     state = unsure.case.run.state
     assert (state.status, state.reason) == ("failed", "rerun at a/x")
     assert unsure.case.logged() == {"a/x": 1}

@@ -106,3 +106,70 @@ def test_a_person_reads_each_problem_with_its_fix(night: Night) -> None:
 
 def test_a_flow_that_does_not_exist_is_not_found(night: Night) -> None:
     assert night.project.run("ready", "nihgt").code == 1
+
+
+def test_a_default_for_unattended_runs_is_an_answer_and_is_named(night: Night) -> None:
+    form = "{title: Pace?, fields: [{id: how, type: text, required: true}]}"
+    more = "deadline: unattended, default: {'*': slowly}"
+    night.flow("asks", f"phases:\n- id: a\n  steps:\n  - {{id: ask, node: user-input, params: {form}, {more}}}\n")
+    taken = [{"path": "a/ask", "deadline": "unattended", "default": {"*": "slowly"}}]
+    assert night.project.json("ready", "asks")["taken"] == taken
+    assert "`a/ask`, this is taken (unattended)" in night.project.run("ready", "asks").out
+    run = night.project.json("run", "asks", "--unattended")
+    assert run["phases"][0]["steps"][0]["value"]["values"] == {"how": "slowly"}
+    assert night.project.json("run", "asks", code=4)["status"] == "waiting"
+
+
+PUBLISHING = ("--approve", "git-push", "--approve", "pr-open")
+COMMENTS = ("--approve", "git-push", "--approve", "github-comment", "--approve", "gitlab-comment")
+URL, MR = "https://github.com/octo/tea/pull/7", "https://gitlab.com/octo/tea/-/merge_requests/7"
+SHIPPED: dict[str, tuple[str, ...]] = {
+    "auto": ("Sort", *PUBLISHING),
+    "auto-common": ("Sort",),
+    "auto-common-guided": ("Sort", "--accept-playbook-draft"),
+    "auto-golang": ("Sort",),
+    "auto-guided": ("Sort", "--approve", "approve", *PUBLISHING),
+    "auto-simple": ("Sort",),
+    "bug-analyze": ("ABC-1",),
+    "bug-fix": ("ABC-1",),
+    "check-loop": ("make",),
+    "describe-change": (),
+    "design-review": (),
+    "design-review-loop": (),
+    "from-ticket": ("ABC-1",),
+    "git-commit": (),
+    "gitlab-diff-review": ("--param", f"mergeRequestUrl={MR}"),
+    "gitlab-review": ("--param", f"mergeRequestUrl={MR}"),
+    "implement": (),
+    "instant-task": ("Sort",),
+    "plan": ("Sort",),
+    "plan-revise": (),
+    "playbook-init": ("--accept-playbook-draft",),
+    "pr-watch": (URL, *COMMENTS),
+    "review": (),
+    "review-change": (URL, *COMMENTS),
+    "review-fix": (),
+    "review-loop": (),
+    "run-go-linter-loop": (),
+    "run-go-tests-loop": (),
+    "task-describe": ("Sort",),
+}
+"""Every shipped flow, with what makes its questions answered in advance."""
+
+
+def test_the_table_has_every_shipped_flow(night: Night) -> None:
+    assert {row["id"] for row in night.project.json("list", "--shipped")["flows"]} == SHIPPED.keys()
+
+
+@pytest.mark.whole(6)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_question_of_a_shipped_flow_is_left_if_the_options_that_ready_names_are_given(
+    night: Night, name: str
+) -> None:
+    assert "unanswered" not in night.codes(name, *SHIPPED[name])
+
+
+def test_each_gate_before_publishing_stays_a_persons_and_says_which_option_decides_it(night: Night) -> None:
+    gates = {one["message"]: one["fix"] for one in night.problems("auto", "Sort") if one["code"] == "unanswered"}
+    assert [message.split("`")[1] for message in gates] == ["open/push", "open/pull-request"]
+    assert [fix.split("`")[1] for fix in gates.values()] == ["--approve git-push", "--approve pr-open"]

@@ -4,7 +4,7 @@ Imports nothing, because hooks use it.
 """
 
 EXIT_CODES: dict[int, str] = {
-    0: "done; for `answer`: the answer was accepted, however the run then ends",
+    0: "done",
     1: "user error, refused command, or a run that failed, was stopped or stopped itself with the outcome `stopped`",
     2: "bad usage, or a definition has errors",
     3: "timeout",

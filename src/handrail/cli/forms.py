@@ -219,7 +219,7 @@ _READ: dict[str, Callable[[FormField, tuple[Option, ...]], Any]] = {
 }
 
 
-def typed_answers(form: Form, words: Sequence[str]) -> dict[str, Any]:
+def typed_answers(form: Form, words: Sequence[str], run: str) -> dict[str, Any]:
     """The answers of words such as `who=Ada`, read like what is typed after a question. Raises `UsageError`."""
     fields, values, wrong = {field.id: field for field in form.fields}, dict[str, Any](), dict[str, str]()
     for word in words:
@@ -232,7 +232,7 @@ def typed_answers(form: Form, words: Sequence[str]) -> dict[str, Any]:
         except Unclear as error:
             wrong[name] = f"`{word}`: {error}"
     if wrong := {problem.field: problem.text for problem in problems(form, values)} | wrong:
-        raise UsageError("; ".join(wrong.values()), "`handrail answer RUN --show` prints the questions")
+        raise UsageError("; ".join(wrong.values()), f"`handrail answer {run} --show` prints the questions")
     return accept(form, values)
 
 

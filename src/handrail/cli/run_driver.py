@@ -113,14 +113,14 @@ TICK = 0.1
 class DriveOptions:
     """How a run is driven: whether events are printed as JSON, the file with answers, and the chosen agents.
 
-    `is_answered`: an answer was accepted. That is what the command was for, so its exit code is 0 however the run ends.
+    `stored`: the id of the question whose answer the command stored; it is printed with the run.
     `is_unattended`: nobody is asked, also on a terminal.
     """
 
     events: bool = False
     answers: str | None = None
     choice: RunChoice | None = None
-    is_answered: bool = False
+    stored: str | None = None
     is_unattended: bool = False
 
 
@@ -262,15 +262,16 @@ def drive(app: App, shell: Shell, run: LoadedRun, cause: Cause, options: DriveOp
         raise SystemExit(130) from None
     for warning in driver.unused_answers(run):
         shell.talk(f"warning: {warning}")
-    print_run(shell, run, events=options.events)
-    if (code := exit_code_of(run.state)) and not options.is_answered:
+    print_run(shell, run, events=options.events, stored=options.stored)
+    if code := exit_code_of(run.state):
         raise SystemExit(code)
 
 
-def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
+def print_run(shell: Shell, run: LoadedRun, *, events: bool = False, stored: str | None = None) -> None:
+    """Print how a run stands. `stored` is the question whose answer was just stored."""
     hints = next_steps(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)])
     if shell.as_json and not events:
-        return shell.data({**run_json(run), "hints": hints})
+        return shell.data({**run_json(run), "hints": hints, **({"stored": stored} if stored else {})})
     if not events:
         shell.say(run_line(run.summary))
         if denied := denied_words(run.state.denied_tools()):

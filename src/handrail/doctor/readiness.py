@@ -69,8 +69,8 @@ class Readiness:
     """Whether a run that has not begun can be left alone. `answers` are those that are given in advance.
 
     `problems` are what would stop it, with their codes as ids; `forms` are the questions without an answer, as far as
-    they are known. `seen` is what was looked at; `programs` are those to look for, and for whom. `has_run`: a step
-    before this one may have changed any file.
+    they are known. `taken` are the questions with a default that is taken if nobody answers. `seen` is what was looked
+    at; `programs` are those to look for, and for whom. `has_run`: a step before this one may have changed any file.
     """
 
     app: App
@@ -79,6 +79,7 @@ class Readiness:
     answers: Answers | None
     problems: list[Checkup] = field(default_factory=list)
     forms: dict[str, Form] = field(default_factory=dict)
+    taken: list[dict[str, Any]] = field(default_factory=list)
     programs: dict[str, str] = field(default_factory=dict)
     seen: set[object] = field(default_factory=set)
     has_run: bool = False
@@ -198,23 +199,36 @@ class Readiness:
         id_, effect = str(params.get("formId") or row.path), str(params.get("effect", row.node))
         is_moot = params.get("fields") == [] or params.get("acceptDraft") is True
         is_ruled = any(rule.fits(effect, {STEP: row.path}, ()) for rule in self.context.rules)
-        if step.declared.asks is None or step.deadline is not None or is_moot or is_ruled:
+        if step.declared.asks is None or is_moot or is_ruled:
             return
-        form = form_from(params) if "fields" in params and not row.unknown else None
+        if step.deadline is not None:
+            values = {name: as_data(value) for name, value in step.default.items()}
+            if self.is_first("question", effect, step.id, step.line):
+                self.taken.append({"path": row.path, "deadline": step.deadline, "default": values})
+            return
+        form = form_from(params) if {"fields", "formId"} <= params.keys() else None
         if APPROVED in step.declared.asks:
             title = str(params.get("question") or params.get("title") or effect)
             form = approval_form(id_, "Do you approve it in advance?", {"title": title, "facts": ()}, None)
         fields = {*step.declared.asks, *(one.id for one in (form.fields if form is not None else ()))}
         keys = {row.path, id_, row.node}
         if self.answers is None or not (keys & self.answers.sets.keys() or fields & self.answers.names(None).keys()):
-            if self.is_first("question", id_):
-                known = ", ".join(f"{one}: …" for one in sorted(fields)) or "FIELD: …"
-                fix = f"answer it in `--answers FILE` (`{id_}: {{{known}}}`), or give it a `deadline` and a `default`"
+            self.forms |= {id_: form} if form is not None else {}
+            if self.is_first("question", effect, step.id, step.line):
+                fix = self.way(id_, effect, form, params)
                 self.not_ready("unanswered", f"`{row.path}` asks a person, and nobody is there", fix)
-                self.forms |= {id_: form} if form is not None else {}
         elif form is not None:
             with self.trying("unanswered"):
                 answers_for(self.answers, form, row.path)
+
+    def way(self, id_: str, effect: str, form: Form | None, params: Mapping[str, Any]) -> str:
+        """How to answer a question in advance. A yes to an effect is a person's: an option says it, or a rule."""
+        ask = f"`handrail ready {self.flow.id} --ask answers.json` asks it now, for `--answers answers.json`"
+        if "acceptDraft" in params:
+            return "`--accept-playbook-draft` accepts it in advance"
+        if form is None:
+            return f"give its answers in `--answers FILE`, below `{id_}`, or give the step a `deadline` and a `default`"
+        return f"`--approve {effect}` says yes in advance; or {ask}" if form.fields[0].id == APPROVED else ask
 
     async def at_git(self, repository: Repository, work: Work, *, is_certain: bool) -> None:
         params, remote = work.params, str(work.params.get("remote") or "origin")

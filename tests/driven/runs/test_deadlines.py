@@ -159,3 +159,43 @@ def test_a_person_reads_that_the_default_was_taken(project: Project) -> None:
     assert (said.code, "nobody answered q1 within 0s, so its default was taken" in said.err) == (0, True), said
     (answer,) = [event for event in project.json("log", "last")["events"] if event["type"] == "Answered"]
     assert answer["by"] == "deadline"
+
+
+NIGHT = """\
+phases:
+- id: a
+  steps:
+  - id: ask
+    node: user-input
+    params: {title: Ship?, fields: [{id: how, type: text, required: true}, {id: who, type: text, default: Ada}]}
+    deadline: unattended
+    default: {"*": nobody is there}
+  - {id: end, node: set, params: {value: "${steps.a.ask.outputs.values}"}}
+"""
+
+
+def begun_unattended(app: App) -> LoadedRun:
+    request = RunRequest(params={}, unattended=True)
+    return app.runs.begin(app.flows, app.definitions.flow_named("f"), request, "r-1")
+
+
+def test_a_default_for_unattended_runs_is_taken_at_once_and_fills_every_text(project: Project) -> None:
+    app = app_of(project, NIGHT, Clock())
+    run = asyncio.run(app.runs.drive(begun_unattended(app), "run"))
+    assert (run.state.status, value(run)) == ("completed", {"value": {"how": "nobody is there", "who": "Ada"}})
+    assert answers(run)[0].by == "deadline"
+    notices = [event.text for _, event in run.records if isinstance(event, run_events.Noticed)]
+    assert notices == ["nobody is there to answer q1, so its default was taken"]
+
+
+def test_in_every_other_run_such_a_question_has_no_deadline(project: Project) -> None:
+    run = driven(app_of(project, NIGHT, Clock(pace=1800)))
+    (question,) = run.state.questions.values()
+    assert (run.state.status, question.question["description"]) == ("waiting", "")
+
+
+def test_a_person_who_resumes_an_unattended_run_is_asked(project: Project) -> None:
+    app = app_of(project, NIGHT, Clock())
+    run = driven(app, is_attended=True, run=begun_unattended(app))
+    assert (run.state.status, answers(run)) == ("waiting", [])
+    assert driven(app, run=run).state.status == "completed"

@@ -13,6 +13,7 @@ import pytest
 from driven.runs.recorded import Recorder, constant
 from handrail.driven.runs.estimate import (
     MEASURES,
+    AgentComparison,
     Estimate,
     Spread,
     estimate_from,
@@ -95,14 +96,14 @@ def test_estimates_hold_what_they_state_on_twenty_recorded_runs(project: Project
     app = recorder.fresh()
     flow = app.definitions.flow_named("loop")
     assert flow.plan is not None
-    estimate = partial(estimate_from, "loop", round_groups(flow.plan.phases), partial(plan_named, {flow.id: flow.plan}))
+    agents = AgentComparison(round_groups(flow.plan.phases), partial(plan_named, {flow.id: flow.plan}))
     past = list(past_runs(app.runs, "loop"))
     assert len(past) == RUNS
     inside: dict[tuple[int, str], list[bool]] = {}
     stated: set[float] = set()
     for left_out in range(RUNS):
-        found = estimate(past[left_out][1], [*past[:left_out], *past[left_out + 1 :]])
-        real = estimate(past[left_out][1], [past[left_out]])
+        found = estimate_from("loop", agents, past[left_out][1], [*past[:left_out], *past[left_out + 1 :]])
+        real = estimate_from("loop", agents, past[left_out][1], [past[left_out]])
         for part, (likely, one) in enumerate(zip(intervals(found), intervals(real), strict=True)):
             for name in MEASURES:
                 spread_, value = likely[name], one[name]
@@ -114,7 +115,7 @@ def test_estimates_hold_what_they_state_on_twenty_recorded_runs(project: Project
     assert stated == {0.8}
     assert len(inside) == 4 * len(MEASURES)
     assert {key: sum(held) / RUNS for key, held in inside.items() if sum(held) / RUNS < 0.8} == {}
-    whole = estimate(past[0][1], past).whole
+    whole = estimate_from("loop", agents, past[0][1], past).whole
     assert whole.usd is not None
     assert whole.usd.low < whole.usd.usual < whole.usd.high
 
@@ -264,6 +265,14 @@ def test_a_run_says_at_its_start_what_it_will_likely_take(project: Project, reco
     assert "warning: 2 of 4 past runs used more than 2 minutes (`--max-minutes`)" in said.err
     assert "estimate" not in project.run("run", "plain", "--quiet").err
     assert "estimate" not in project.run("run", "plain", "--json").err
+
+
+def test_a_short_run_without_agents_is_not_estimated_in_words(project: Project, recorder: Recorder) -> None:
+    recorder.run("plain", constant({"a/x": 2.0}))
+    said = project.run("run", "plain", "--dry-run")
+    assert "estimate" not in said.err
+    assert "COST" not in said.out
+    assert "estimate" not in project.run("run", "plain").err
 
 
 def test_a_dry_run_has_the_estimate(project: Project, recorder: Recorder) -> None:

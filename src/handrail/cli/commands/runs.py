@@ -19,13 +19,26 @@ from handrail.base.dataclasses import replace
 from handrail.base.errors import DefinitionError, HandrailError, RefusedError, UsageError
 from handrail.base.files import write_whole
 from handrail.base.processes import start_detached
-from handrail.cli import run_options
 from handrail.cli.commands.sessions import answer_session
 from handrail.cli.forms import ask, can_ask, print_form, typed_answers
 from handrail.cli.options import ListGroup, command, need_trust, run_argument, trust_option
 from handrail.cli.output import Shell, date_and_time, painted
 from handrail.cli.results import print_table
 from handrail.cli.run_driver import DriveOptions, drive, print_run
+from handrail.cli.run_options import (
+    ACCEPT_PLAYBOOK,
+    OPTION_OF,
+    FlowCommand,
+    drive_options,
+    events_option,
+    given_approvals,
+    given_bounds,
+    given_choice,
+    given_params,
+    params_of_task,
+    part_of_request,
+    start_options,
+)
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.flows.catalog import FoundFlow
@@ -33,13 +46,18 @@ from handrail.driven.flows.preview import preview_lines, rows_to_json
 from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import answers_for, read_answers
 from handrail.driven.forms.form import Form, initial
-from handrail.driven.runs import run_rules
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.life import kept_words
 from handrail.driven.runs.request import LoadedRun, RunRequest, changed_files, unused_inputs
 from handrail.driven.runs.restart import restart as make_attempt
 from handrail.driven.runs.run_events import BOUND_OPTIONS, Bounded, Cause, RunChoice, agent_of
-from handrail.driven.runs.run_rules import programs_of_setup
+from handrail.driven.runs.run_rules import (
+    missing_agents,
+    programs_of_run,
+    programs_of_setup,
+    question_to_answer,
+    refuse_unless_waiting,
+)
 from handrail.driven.runs.state import Question
 from handrail.driven.runs.summary import APPROVED, kind_of_question
 from handrail.driven.worktrees.records import End, Worktree
@@ -63,7 +81,7 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
     if not options["in_tree"]:
         if end is not None or base is not None:
             name = "--base" if base is not None else f"--{end}"
-            raise UsageError(f"`{name}` needs `--worktree`", f"`handrail run NAME --worktree {name}`")
+            raise UsageError(f"`{name}` needs `--worktree`", f"`--worktree {name}`")
         current = app.worktrees.here() if app.folder != app.project else None
         return {} if current is None else current.to_json()
     tree, uncommitted = asyncio.run(app.worktrees.plan(run, options["scope"] or run, base, end))
@@ -74,8 +92,8 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
     return tree.to_json()
 
 
-@click.command(cls=run_options.FlowCommand)
-@run_options.start_options
+@click.command(cls=FlowCommand)
+@start_options
 @click.option(
     "--ask", "target", metavar="FILE", help="Ask its questions now; write the answers to FILE, for `--answers`."
 )
@@ -91,16 +109,22 @@ def ready(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: A
         _exit_unready(app, shell, [(error.code, error.message, error.hint)])
     request = _request(app, task, options)
     request = replace(request, tree=planned_tree(app, shell, "ready", options))
-    _refuse_unready(app, shell, flow, request, options["answers"], options["target"])
+    taken = _refuse_unready(app, shell, flow, request, options["answers"], options["target"])
     if shell.as_json:
-        return shell.data({"ok": True, "problems": []})
-    return shell.say(f"`{flow.id}` is ready: nothing was found that would stop it")
+        return shell.data({"ok": True, "problems": [], "taken": taken})
+    for row in taken:
+        answer = plain(f"{row['default'] or 'its own default'}")
+        shell.say(f"if nobody answers `{row['path']}`, this is taken ({row['deadline']}): {answer}")
+    return shell.say(f"`{flow.id}` is ready for `--unattended`: nothing was found that would stop it")
 
 
 def _refuse_unready(
     app: App, shell: Shell, flow: FoundFlow, request: RunRequest, answers: str | None, target: str | None = None
-) -> None:
-    """Exit with 5 if something would stop this run while nobody looks. With `target`, ask and write answers first."""
+) -> list[dict[str, Any]]:
+    """Exit with 5 if something would stop this run while nobody looks. With `target`, ask and write answers first.
+
+    Returns the questions whose defaults are taken.
+    """
     from handrail.doctor.readiness import Readiness  # asks git, services and agents: only if it is wanted
 
     given = read_answers(answers) if answers is not None else None
@@ -113,7 +137,7 @@ def _refuse_unready(
         return _refuse_unready(app, shell, flow, request, target)
     if look.problems:
         _exit_unready(app, shell, [(one.id, one.message, one.fix) for one in look.problems])
-    return None
+    return look.taken
 
 
 def _exit_unready(app: App, shell: Shell, problems: list[tuple[str, str, str | None]]) -> NoReturn:
@@ -127,12 +151,12 @@ def _exit_unready(app: App, shell: Shell, problems: list[tuple[str, str, str | N
     raise SystemExit(5)
 
 
-@click.command(cls=run_options.FlowCommand)
-@run_options.start_options
+@click.command(cls=FlowCommand)
+@start_options
 @click.option("--dry-run", is_flag=True, help="Print what would happen; run no step.")
 @click.option("--detach", "is_detached", is_flag=True, help="Run in the background.")
 @click.option("--unattended", "is_unattended", is_flag=True, help="Start only if it is `ready`; ask nobody.")
-@run_options.events_option
+@events_option
 @command
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
     """Run a flow to its end, or drive an agent through a workflow.
@@ -145,8 +169,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     flow = app.definitions.flow_named(name)
     app.check_settings()
     request = _request(app, task, options)
-    if request.params.get(run_options.ACCEPT_PLAYBOOK):
-        app.refuse_agents(f"run {run_options.OPTION_OF[run_options.ACCEPT_PLAYBOOK]}")
+    if request.params.get(ACCEPT_PLAYBOOK):
+        app.refuse_agents(f"run {OPTION_OF[ACCEPT_PLAYBOOK]}")
     for warning in _warnings(app, flow, request, options["agent"]):
         shell.talk(f"warning: {warning}")
     if options["dry_run"]:
@@ -158,13 +182,13 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     with WaitingLine(shell, f"reading past runs of `{flow.id}`"):
         likely = None if shell.as_json or shell.quiet else estimate_run(app.runs, app.flows, flow, request)
     id_ = f"r-{app.token()}"
-    request = replace(request, tree=planned_tree(app, shell, id_, options))
+    request = replace(request, tree=planned_tree(app, shell, id_, options), unattended=options["is_unattended"])
     if options["is_unattended"]:
         _refuse_unready(app, shell, flow, request, options["answers"])
     need_trust(app, shell, lambda: [*programs_of_setup(request.worktree), *app.definitions.programs_of_flow(flow)])
     new_run = app.runs.begin(app.flows, flow, request, id_)
     route = partial(agent_of, new_run.routing)
-    for warning in run_rules.missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
+    for warning in missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
         shell.talk(f"warning: {warning}")
     for line in estimate_lines(likely, request.bounds) if likely is not None and likely.has_past else ():
         shell.talk(line)
@@ -205,17 +229,16 @@ def _prune_by_settings(app: App, shell: Shell) -> None:
 
 
 def _request(app: App, task: tuple[str, ...], options: dict[str, Any]) -> RunRequest:
-    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places)
-    bounds = bounds.with_later(run_options.given_bounds(options))
+    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
     return RunRequest(
-        params={**run_options.params_of_task(options), **run_options.given_params(options["given"], options["file"])},
+        params={**params_of_task(options), **given_params(options["given"], options["file"])},
         task=" ".join(task),
         scope=options["scope"],
-        **run_options.part_of_request(app, options),
+        **part_of_request(app, options),
         lang=options["lang"],
         limits=bounds.named,
         limit_places=bounds.places,
-        approve=list(run_options.given_approvals(app, options)),
+        approve=list(given_approvals(app, options)),
     )
 
 
@@ -262,9 +285,9 @@ def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any])
         app.refuse_agents(f"{command} --answers", run=run_id)
     if options["approve"]:
         app.refuse_agents(f"{command} --approve", run=run_id)
-    for name in run_options.given_bounds(options).named:
+    for name in given_bounds(options).named:
         app.refuse_agents(f"{command} {BOUND_OPTIONS[name]}", run=run_id)
-    return DriveOptions(options["events"], options["answers"], run_options.given_choice(app, options))
+    return DriveOptions(options["events"], options["answers"], given_choice(app, options))
 
 
 @click.command()
@@ -272,7 +295,7 @@ def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any])
 @click.option(
     "--param", "given", multiple=True, metavar="NAME=VALUE", help="Another value for steps that are not done."
 )
-@run_options.drive_options
+@drive_options
 @click.option("--first", "cause", flag_value="run", hidden=True)
 @click.option("--answered", "cause", flag_value="answer", hidden=True)
 @command
@@ -281,7 +304,7 @@ def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: 
     drive_settings = _drive_options(app, "resume", run_id, options)
     if options["given"]:
         app.refuse_agents("resume --param", run=run_id)
-        given = replace(drive_settings.choice or RunChoice(), params=run_options.given_params(options["given"], None))
+        given = replace(drive_settings.choice or RunChoice(), params=given_params(options["given"], None))
         drive_settings = replace(drive_settings, choice=given)
     run = app.runs.load(run_id)
     for line in changed_files_words(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)]):
@@ -291,7 +314,7 @@ def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: 
 
 @click.command("continue")
 @run_argument
-@run_options.drive_options
+@drive_options
 @command
 def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Continue a run that ended, if its flow allows that."""
@@ -302,18 +325,19 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @click.command()
 @run_argument
 @click.option("--from", "start", metavar="PHASE", help="Keep the results of the phases before this one.")
-@run_options.drive_options
+@drive_options
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
     """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
     drive_settings = _drive_options(app, "restart", run_id, options)
     app.check_settings()
     run = app.runs.load(run_id)
-    need_trust(app, shell, lambda: run_rules.programs_of_run(run))
+    need_trust(app, shell, lambda: programs_of_run(run))
     flows = app.definitions.with_shipped(run.about.flow)
     with WaitingLine(shell, f"preparing the next attempt of `{run_id}`"):
-        work = make_attempt(app.runs, flows, app.definitions.flow_of_run, run, start, drive_settings.choice)
-        attempt = asyncio.run(work)
+        attempt = asyncio.run(
+            make_attempt(app.runs, flows, app.definitions.flow_of_run, run, start, drive_settings.choice)
+        )
     for change in attempt.changes:
         shell.talk(f"since the last attempt, {change}")
     if attempt.kept_phases:
@@ -346,10 +370,10 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 @click.option("--step", metavar="PATH", help="Instead of its id: the step that asks.")
 @click.option("--show", is_flag=True, help="Only print an answers file to fill in, and the questions to stderr.")
 @trust_option
-@run_options.events_option
+@events_option
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
-    """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted.
+    """Answer a question that a run waits for, then resume the run. It ends as `resume` does.
 
     With the id of a guided session and a text, answer what that session asks, as `handrail unblock` does.
 
@@ -362,10 +386,10 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     run = app.runs.load(run_id)
     if not options["show"]:
         app.refuse_agents("answer", run=run_id)
-    run_rules.refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)
-    question = run_rules.question_to_answer(run_id, run.state, options["question"], options["step"])
+    refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)
+    question = question_to_answer(run_id, run.state, options["question"], options["step"])
     form, file = form_params.form_from(question.question), options["file"]
-    given, how = _typed_answers(form, question, options), DriveOptions(options["events"], is_answered=True)
+    given, how = _typed_answers(form, question, options, run_id), DriveOptions(options["events"], stored=question.id)
     if run.history.is_answered and given is None and file is None and not options["show"]:
         shell.talk("its answer is stored already")
         return drive(app, shell, run, "answer", how)
@@ -381,27 +405,32 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
             ways = ("--approve", "--reject --note TEXT") if is_approval else (needed, "--file FILE")
             shell.talk(f"answer it: `{command} {ways[0]}`, or `{command} {ways[1]}`")
         raise SystemExit(0 if options["show"] else 4)
-    need_trust(app, shell, lambda: run_rules.programs_of_run(run))
+    need_trust(app, shell, lambda: programs_of_run(run))
     if file is not None:
         given = answers_for(read_answers(file), form, question.path, question.id, is_only=True)
-    return _give_answer(app, shell, run, question.id, ask(form) if given is None else given, how)
+    has_no_driver = asyncio.run(app.runs.answer(run, question.id, ask(form) if given is None else given))
+    shell.talk(f"the answer to {question.id} is stored")
+    return _use_answer(app, shell, run, how, has_driver=not has_no_driver)
 
 
-def _give_answer(
-    app: App, shell: Shell, run: LoadedRun, question: str, values: dict[str, Any], how: DriveOptions
-) -> None:
-    """Store an answer and drive the run. If nothing can drive it now, say that the answer is stored."""
-    has_no_driver = asyncio.run(app.runs.answer(run, question, values))
+def _use_answer(app: App, shell: Shell, run: LoadedRun, how: DriveOptions, *, has_driver: bool) -> None:
+    """Drive a run whose answer was just stored. If that fails, and no other process uses the answer, it is an error."""
+    exit_code = 0
     try:
-        if has_no_driver:
+        if not has_driver:
             return drive(app, shell, run, "answer", how)
     except HandrailError as error:
-        shell.talk(f"the answer is stored; {error.message}")
-        shell.talk(f"hint: {error.hint or f'`handrail resume {run.id}` uses it'}")
-    return print_run(shell, app.runs.load(run.id), events=how.events)
+        exit_code = error.exit_code
+        shell.talk(error.message)
+        shell.talk(f"hint: {error.hint or f'`handrail resume {run.id}` uses the answer'}")
+    run = app.runs.load(run.id)
+    print_run(shell, run, events=how.events, stored=how.stored)
+    if exit_code and run.history.is_answered:
+        raise SystemExit(exit_code)
+    return None
 
 
-def _typed_answers(form: Form, question: Question, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def _typed_answers(form: Form, question: Question, options: Mapping[str, Any], run: str) -> dict[str, Any] | None:
     """The answers on the command line; None if there are none."""
     words, is_approved, note = list(options["fields"]), options["is_approved"], options["note"]
     if (words or is_approved is not None) and (options["file"] is not None or options["show"]):
@@ -412,7 +441,7 @@ def _typed_answers(form: Form, question: Question, options: Mapping[str, Any]) -
         if kind_of_question(question.question) != "approval":
             raise UsageError(f"`{question.id}` asks for values, not for a yes or a no", "write FIELD=VALUE")
         words += [f"{APPROVED}={'yes' if is_approved else 'no'}", *([f"reason={note}"] if note is not None else [])]
-    return typed_answers(form, words) if words else None
+    return typed_answers(form, words, run) if words else None
 
 
 @click.group(cls=ListGroup)

@@ -27,6 +27,8 @@ MAX_DEPTH = 32
 MAX_PARALLEL = 64
 MAX_SECONDS = 604_800
 MAX_ROUNDS = 1_000
+UNATTENDED, ALL_TEXTS = "unattended", "*"
+"""A `deadline` only for runs that nobody watches, and the key in `default` for all texts without one."""
 AFTER = {
     "set-summary-from-file": Check(
         about="", words="", params=(Field("path", ANYTHING, "the path of the action", required=True),)
@@ -193,14 +195,16 @@ STEP = shape(
     Field(
         "deadline",
         ("text",),
-        "how long the question of the step stays open; then `default` is taken as its answer",
-        schema={"type": "string", "pattern": f"^{DURATION_PATTERN}$"},
-        examples=("8h",),
+        "how long the question of the step stays open; then `default` is taken as its answer. `unattended`: at once in "
+        "a run that was started with `--unattended`, and never in another one",
+        schema={"type": "string", "pattern": f"^({DURATION_PATTERN}|{UNATTENDED})$"},
+        examples=("8h", UNATTENDED),
     ),
     Field(
         "default",
         ("mapping",),
-        "the answer that is taken at the `deadline`: field → value; other fields keep their own defaults",
+        "the answer that is taken at the `deadline`: field → value; other fields keep their own defaults. `*` is for "
+        "every text without a default",
         schema=_EXPRESSIONS,
         examples=({"approved": False},),
     ),
@@ -278,7 +282,13 @@ REPEAT = shape(
         schema={"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$"},
     ),
     Field("until", ("mapping", "text"), "stop after the first round in which this is true", schema=_REFERENCE["test"]),
-    Field("max", ("integer",), "the maximum number of rounds for `until` and `over`", least=1, most=MAX_ROUNDS),
+    Field(
+        "max",
+        ("integer",),
+        "the maximum number of rounds for `until` and `over`; not needed if `over` is a list in the file",
+        least=1,
+        most=MAX_ROUNDS,
+    ),
     Field(
         "onExhausted",
         ("text",),
@@ -298,6 +308,7 @@ REPEAT = shape(
     _parallel("run the rounds in parallel; a number is the limit"),
 )
 
+_LITERAL_LIST = {"properties": {"over": {"type": "array"}}, "required": ["over"]}
 BLOCK = shape(
     "repeat block",
     "A repeat and its phases.",
@@ -313,7 +324,7 @@ BLOCK = shape(
                 "onExhausted": {"anyOf": [{"required": ["until"]}, {"required": ["over"]}]},
             },
             "allOf": [
-                {"anyOf": [{"required": ["to"]}, {"required": ["max"]}]},
+                {"anyOf": [{"required": ["to"]}, {"required": ["max"]}, _LITERAL_LIST]},
                 {"anyOf": [{"required": ["var"]}, {"required": ["over"]}]},
             ],
         },

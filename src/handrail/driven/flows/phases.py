@@ -209,13 +209,14 @@ class PhasesReader:
             self.job.problem(header.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
         first, last = bounds or (1, 1)
         may_exhaust = self.may_exhaust(reader)
-        most = None if may_exhaust else last - first + 1
         first_id = _id_as_written(phases.value[0]) if phases.value else None
         repeat = Repeat(
             node=header,
             var=var,
             item=item,
-            over=None if over is None else self.repeated_items(over, enclosure, most),
+            over=None
+            if over is None
+            else self.repeated_items(over, enclosure, None if may_exhaust else last - first + 1),
             until=until,
             group=group,
             first=first,
@@ -346,8 +347,13 @@ class PhasesReader:
             if "from" in members:
                 return None
             first = 1
+        over = members.get("over")
+        if "to" not in members and "max" not in members and over is not None and over.kind == "list":
+            members, most = {**members, "max": over}, max(1, len(over.value))
         if "to" not in members and "max" not in members:
             hint = "write `to: 3`, or `max: 3` beside `until` or `over`"
+            if over is not None:
+                hint = "write `max: 20`; only of a list that is written here, the number of items is known in advance"
             reader.on(reader.node, "repeat-bounds", "a repeat needs `to` or `max`, so that it ends", hint)
             return None
         name, bound = ("to", last) if "to" in members else ("max", most)
@@ -360,6 +366,9 @@ class PhasesReader:
             return None
         if last - first >= MAX_ROUNDS:
             message = f"a repeat may have at most {MAX_ROUNDS} rounds, found {last - first + 1}"
-            reader.on(members[name], "repeat-bounds", message, f"lower `{name}`; `until` can end the repeat earlier")
+            hint = (
+                "use a shorter list" if members[name] is over else f"lower `{name}`; `until` can end the repeat earlier"
+            )
+            reader.on(members[name], "repeat-bounds", message, hint)
             return None
         return first, last

@@ -182,7 +182,8 @@ class _Part:
             value = [_text(item) for item in values]
         elif field.type != "boolean":
             value = _text(value)
-        if message := wrong_with(replace(field, required=False), names, value):
+        message = wrong_with(replace(field, required=False), names, value)
+        if message:
             self.add(f"`default` of {self.where} {message}", "default")
             return None
         return tuple(value) if isinstance(value, list) else value

@@ -41,7 +41,7 @@ class RunRequest:
     `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it. `lang` is the language in
     which agents write; None if nobody chose one. `limits` are the bounds of what the run may use; `limit_places` says
     where those of the settings are. `approve` are the effects of `--approve`. `tree` is the worktree in which it works,
-    as data; empty if it works in the project itself.
+    as data; empty if it works in the project itself. `unattended`: nobody is asked anything.
     """
 
     params: dict[str, Any]
@@ -59,6 +59,7 @@ class RunRequest:
     limit_places: dict[str, str] = field(default_factory=dict)
     approve: list[str] = field(default_factory=list)
     tree: dict[str, Any] = field(default_factory=dict)
+    unattended: bool = False
 
     @property
     def worktree(self) -> Worktree | None:
@@ -330,7 +331,9 @@ def plan_named(plans: Mapping[str, FlowPlan], name: str) -> FlowPlan | None:
     outer = {id_: plan for id_, plan in plans.items() if not id_.startswith(SHIPPED_PREFIX)}
     by_other_id = [plan for plan in outer.values() if name in plan.also]
     base = os.path.splitext(os.path.basename(name))[0]
-    matches = by_other_id[:1] or [
-        plan for id_, plan in outer.items() if base in map(os.path.basename, (id_, *plan.also))
-    ]
+    matches = by_other_id[:1] or [plan for id_, plan in outer.items() if base in map(_last_part, (id_, *plan.also))]
     return matches[0] if len(matches) == 1 else None
+
+
+def _last_part(id_: str) -> str:
+    return id_.rpartition("/")[2]

@@ -134,6 +134,7 @@ class Site:
 
     @cached_property
     def known_secrets(self) -> Secrets:
+        """The secrets of the environment."""
         return Secrets(self.env, self.secrets)
 
 
@@ -193,7 +194,8 @@ class Outside:
     """What a run needs from outside: its nodes, their context, and who publishes, observes, answers and counts.
 
     `by` is who drives the run, and so who gives the answers of `asker`. `is_attended`: whoever drives it asks a person
-    its questions when it waits; else the driver waits for the deadlines of its questions.
+    its questions when it waits; else the driver waits for the deadlines of its questions. `is_unattended`: nobody is
+    asked, and a question whose `deadline` is `unattended` gets its default.
     """
 
     nodes: Mapping[str, NodeKind]
@@ -204,10 +206,14 @@ class Outside:
     meter: Metering | None = None
     by: str | None = None
     is_attended: bool = False
+    is_unattended: bool = False
 
 
 class Life(Protocol):
     """What a driver does with a run, from its current state to its next end."""
+
+    @property
+    def needs_preparation(self) -> bool: ...
 
     def begin(self, history: History) -> list[RunEvent]:
         """The first events of this life. Raises `RefusedError` if the state of the run does not allow it.

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts.agent import AgentSaid, Stubs
-from handrail.extensions.registry import Registry
 from handrail.settings.routes import Route
 from handrail.settings.secrets import DEFAULT_RULES, SecretRules
 from handrail.settings.sections import AcpAgents, ApprovalRule
 from handrail.source.field_checks import usable
 from handrail.source.fields import Field, Shape, shape
+
+if TYPE_CHECKING:
+    from handrail.extensions.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,7 @@ class GuideNews:
     | asked-to-cancel | the agent asks a person to cancel the workflow; why |
     | answered | a person answered; the note for the agent |
     | check-failed | the phase could not be left; which checks failed, and why |
-    | check-held | the checks of the phase hold; which. Only the log of a session tells it |
+    | check-held | the checks of the phase hold; which |
     | sent-on | the agent tried to stop and was told to continue |
     | let-go | the agent stopped too often without progress; the reason |
     | finished | the workflow is done; the summary of its last phase |
@@ -186,11 +188,18 @@ async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
+def _built_in_registry() -> Registry:
+    from handrail.extensions.registry import Registry
+
+    return Registry()
+
+
 def _nothing(*_: Any) -> None:
     """What a context does if nobody needs it."""
 
 
-def _remember_nothing(_name: str, value: Any) -> Any:
+def _remember_nothing(name: str, value: Any) -> Any:
+    del name
     return value
 
 
@@ -248,7 +257,7 @@ class NodeContext:
     keeps_logins: bool = False
     notice: Callable[[str], None] = _nothing
     show: Callable[[bytes], None] = _nothing
-    registry: Registry = field(default_factory=Registry)
+    registry: Registry = field(default_factory=_built_in_registry)
 
 
 @dataclass(frozen=True)
@@ -357,15 +366,20 @@ def with_checked_params(kind: NodeKind) -> NodeKind:
 
         async def called(work: Work, context: NodeContext) -> Any:
             assert call is not None
-            try:
-                work = replace(work, params=usable(node.params, work.params)) if node.params else work
-            except ValueError as error:
-                raise NodeError("params", f"`{work.node}`: {error}", transient=False) from error
-            return await call(work, context)
+            return await call(_with_usable_params(node, work), context)
 
         return None if call is None else called
 
     return OneNode(node, checked("run"), checked("preview"), checked("changed"))
+
+
+def _with_usable_params(node: Node, work: Work) -> Work:
+    if not node.params:
+        return work
+    try:
+        return replace(work, params=usable(node.params, work.params))
+    except ValueError as error:
+        raise NodeError("params", f"`{work.node}`: {error}", transient=False) from error
 
 
 CHANGED = "changed"

@@ -18,6 +18,7 @@ from handrail.base.digest import hex_digest
 from handrail.base.errors import StateError
 from handrail.driven.engines.embedded.run_folders import INBOX, RunGone, make_inside, number_of
 from handrail.driven.engines.embedded.run_journal import Ledger, as_json, digest_of_text
+from handrail.driven.flows.keys import ALL_TEXTS, UNATTENDED
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import question_for_people
@@ -30,6 +31,7 @@ from handrail.settings.secrets import Secrets
 STOP = "stop"
 LOOK = "look"
 NOTICES = "notices"
+NOW = "0s"
 
 
 class Letter(NamedTuple):
@@ -137,14 +139,16 @@ class Inbox:
             return None
 
     def clear(self, question: str) -> None:
-        files.remove(self._file(question))
+        with contextlib.suppress(OSError):
+            os.unlink(self._file(question))
 
     def clear_closed(self, is_open: Mapping[str, Question]) -> None:
         """Remove the answers to questions that are not open. A killed driver may have left one."""
         open_names = {file_name(asked.id) for asked in is_open.values()}
-        for entry in files.entries(self.folder):
-            if entry.name not in open_names and not entry.name.endswith((".letter", ".new")):
-                files.remove(entry.path)
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self.folder):
+                if name not in open_names and not name.endswith((".letter", ".new")):
+                    os.unlink(os.path.join(self.folder, name))
 
     def put_notice(self, text: str) -> None:
         """Leave a notice for the driver. The same notice is left once."""
@@ -155,7 +159,7 @@ class Inbox:
         """The notices that were left for the driver. They are removed."""
         found: list[str] = []
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            for entry in files.entries(os.path.join(self.run, NOTICES)):
+            for entry in sorted(os.scandir(os.path.join(self.run, NOTICES)), key=lambda entry: entry.name):
                 found.append(files.read_regular(entry.path).decode())
                 os.unlink(entry.path)
         return found
@@ -170,6 +174,8 @@ CLI = "cli"
 
 
 class RunQuestions:
+    """The questions of one attempt of a run."""
+
     def __init__(self, ledger: Ledger, inbox: Inbox, clock: Callable[[], float], outside: Outside) -> None:
         self.ledger = ledger
         self.inbox = inbox
@@ -181,7 +187,7 @@ class RunQuestions:
     ) -> FormAnswer:
         """A person's answer, or after the deadline the default. Raises `Waiting` if there is none yet."""
         ledger, state = self.ledger, self.ledger.state
-        if fallback:
+        if fallback and (self.outside.is_unattended or fallback["deadline"] != UNATTENDED):
             question = self._with_default(path, question, fallback)
         question = question_for_people(question, ledger.secrets)
         question = self._with_known_reason(path, question)
@@ -195,10 +201,12 @@ class RunQuestions:
             ledger.record(run_events.Asked(path, digest, question, next_question_id(state, number_of(ledger.attempt))))
             asked = state.questions[path]
         letter = self.inbox.take(asked)
-        asker = self.outside.asker if letter is None else None
-        if asker is not None and (values := await asker(asked.id, path, question)) is not None:
-            self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
-            letter = self.inbox.take(asked)  # perhaps that of another process, which was faster
+        if letter is None and self.outside.asker is not None:
+            values = await self.outside.asker(asked.id, path, question)
+            if values is not None:
+                # unless another process answered first
+                self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
+                letter = self.inbox.take(asked)
         if letter is None and self.clock() >= due_at(asked):
             self.inbox.put(asked.id, Letter(question["default"], run_events.BY_DEADLINE, self.clock()))
             letter = self.inbox.take(asked)
@@ -207,8 +215,10 @@ class RunQuestions:
         answered = run_events.Answered(path, digest, letter.values, asked.id, letter.by, letter.at, letter.surface)
         ledger.record(answered)
         if letter.by == run_events.BY_DEADLINE:
-            text = f"nobody answered {asked.id} within {question['deadline']}, so its default was taken"
-            ledger.note(run_events.Noticed(path, text))
+            why = f"nobody answered {asked.id} within {question['deadline']}"
+            if fallback is not None and fallback["deadline"] == UNATTENDED:
+                why = f"nobody is there to answer {asked.id}"
+            ledger.note(run_events.Noticed(path, f"{why}, so its default was taken"))
         self.inbox.clear(asked.id)
         return _form_answer(letter.values, letter.at, letter.by)
 
@@ -224,17 +234,20 @@ class RunQuestions:
 
     def _with_default(self, path: str, question: dict[str, Any], fallback: Mapping[str, Any]) -> dict[str, Any]:
         """The question with the answer that is taken at its deadline. Its description tells both."""
-        asked = form_params.form_from(question)
+        asked, deadline = form_params.form_from(question), str(fallback["deadline"]).replace(UNATTENDED, NOW)
+        texts = [field.id for field in asked.fields if field.type == "text" and not field.default]
+        default = dict(fallback["default"])
+        default = {**dict.fromkeys(texts, default.pop(ALL_TEXTS, None)), **default}
         try:
-            values = form.accept(asked, fallback["default"])
+            values = form.accept(asked, default)
         except form.WrongAnswers as error:
             text = f"the `default` of the question does not fit, so it stays open after its deadline: {error}"
             self.ledger.note(run_events.Noticed(path, text))
             return question
         answer = "; ".join(form.answers_summary(asked, values).splitlines())
-        words = f"If nobody answers within {fallback['deadline']}, this is taken: {answer}"
+        words = f"If nobody answers within {deadline}, this is taken: {answer}"
         description = "\n\n".join(filter(None, (asked.description, words)))
-        return {**question, "description": description, "deadline": fallback["deadline"], "default": values}
+        return {**question, "description": description, "deadline": deadline, "default": values}
 
 
 def _form_answer(values: dict[str, Any], at: float, by: str | None) -> FormAnswer:

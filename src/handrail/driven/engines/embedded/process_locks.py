@@ -86,7 +86,8 @@ class Programs:
 
     def release(self, path: str, handle: int) -> None:
         """Release the lock when the step is done. Nobody waits for programs that it left running."""
-        files.remove(self._file(path))
+        with contextlib.suppress(OSError):
+            os.unlink(self._file(path))
         os.close(handle)
 
     def pids(self, path: str, key: str) -> set[int]:
@@ -95,9 +96,11 @@ class Programs:
 
     async def end(self, run: str) -> None:
         """Kill every process that outlived the driver of a run."""
-        held = {os.path.realpath(entry.path) for entry in files.entries(self.folder) if locks.is_locked(entry.path)}
+        files = set()
+        with contextlib.suppress(OSError):
+            files = {os.path.realpath(entry.path) for entry in os.scandir(self.folder) if locks.is_locked(entry.path)}
         for _ in range(20):
-            found = processes_with(f"HANDRAIL_RUN={run}") | _holders(held)
+            found = processes_with(f"HANDRAIL_RUN={run}") | _holders(files)
             found |= descendants(found)
             for pid in found - {os.getpid(), os.getppid()}:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -107,12 +110,23 @@ class Programs:
             await asyncio.sleep(0.05)
 
 
-def _holders(held: set[str]) -> set[int]:
+def _holders(files: set[str]) -> set[int]:
     """Processes that have one of these files open."""
-    found: set[int] = set()
-    for process in files.entries("/proc") if held else ():
-        for link in files.entries(f"{process.path}/fd") if process.name.isdigit() else ():
+    return {pid for pid in _processes() if files & _open_files(pid)} if files else set()
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+    except OSError:
+        return []
+
+
+def _open_files(pid: int) -> set[str]:
+    folder = f"/proc/{pid}/fd"
+    found: set[str] = set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
             with contextlib.suppress(OSError):
-                if os.readlink(link.path) in held:
-                    found.add(int(process.name))
-    return found - {os.getpid()}
+                found.add(os.readlink(f"{folder}/{name}"))
+    return found

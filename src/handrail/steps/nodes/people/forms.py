@@ -24,7 +24,7 @@ from handrail.steps.nodes.params import path_param
 
 SELECTED_FILES, COMMIT_MESSAGE, CONFIRM = "selected_files", "commit_message", "confirm"
 NOT_CONFIRMED = "not-confirmed"
-FORM_ID = Field("formId", SCALARS, "the form's id, for answers in a file", required=True, shortest=1)
+FORM_ID = Field("formId", SCALARS, "the form's id, for answers in a file; by default the id of the step", shortest=1)
 TITLE = Field("title", SCALARS, "the title of the form", required=True)
 HEADING = (FORM_ID, TITLE, Field("description", (*SCALARS, "null"), "a longer text below the title"))
 STATUS_FILE = path_param("gitStatusJsonFile", "the `outputFile` of `git-status`")
