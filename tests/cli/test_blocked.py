@@ -48,7 +48,7 @@ def test_a_blocked_session_stays_gated_and_cannot_be_left(ship: Project) -> None
 
 def test_an_answer_is_in_the_context_of_the_agent_until_the_phase_is_left(ship: Project) -> None:
     ship.json("blocked", "there is no key", "--question", "Where is it?")
-    assert "there is no key Where is it?" in ship.run("context").out
+    assert "there is no key. It asks: Where is it?" in ship.run("context").out
     view = ship.json("unblock", "--note", "in the drawer")
     assert (view["status"], view["question"]) == ("active", None)
     assert "**A person answered: in the drawer**" in ship.run("context").out
@@ -100,7 +100,7 @@ def test_the_log_says_who_did_what(ship: Project) -> None:
     ship.json("cancel", "--yes")
     said = ship.run("log", "s").out
     assert "a script starts over at • Plan [1/3]" in said
-    assert "a script cannot go on in Plan: there is no key Where is it?" in said
+    assert "a script cannot go on in Plan: there is no key. It asks: Where is it?" in said
     assert "a script answered: in the drawer" in said
     assert "a script moved it to • Check [3/3]: only this is left" in said
     assert "the workflow was cancelled by a script in Check" in said

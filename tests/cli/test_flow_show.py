@@ -210,3 +210,52 @@ def test_a_repeat_that_may_fail_after_its_last_round_says_so(project: Project, m
     )
     lines = project.run("show", "f").out.splitlines()
     assert sum(line.endswith("until ${steps.poll-N.x.outputs.done}, or the flow fails:") for line in lines) == count
+
+
+def test_a_node_and_a_check_show_what_they_take_and_give(project: Project) -> None:
+    told = project.run("show", "command").out
+    assert told.startswith("command (node)\n  Runs ")
+    assert "\n  argv " in told
+    assert "required" in told
+    assert "\n  exitCode " in told
+    check = project.run("show", "file").out
+    assert check.startswith("file (check)\n")
+    assert "Outputs" not in check
+    data = project.json("show", "command")
+    assert (data["kind"], data["params"]["required"], "exitCode" in data["outputs"]) == ("node", ["argv"], True)
+
+
+def test_a_node_with_the_name_of_a_flow_is_shown_by_its_mark(project: Project) -> None:
+    assert project.run("show", "git-commit").out.startswith("git-commit (flow)")
+    assert project.run("show", "node:git-commit").out.startswith("git-commit (node)")
+    assert project.json("show", "check:run")["kind"] == "check"
+    assert project.run("show", "check:git-commit").code == 1
+
+
+def test_all_nodes_and_checks_are_listed(project: Project) -> None:
+    told = project.run("list", "--nodes").out
+    assert "user-input " in told
+    assert "require-structured-artifacts " in told
+    data = project.json("list", "--nodes")
+    assert {row["name"] for row in data["nodes"]} >= {"command", "approve"}
+    assert all(row["about"] for row in (*data["nodes"], *data["checks"]))
+
+
+@pytest.mark.parametrize(("items", "rounds"), [("[a, b, c]", 3), ("[]", 1), ("['${params.x}', b]", 2)])
+def test_a_repeat_over_a_list_that_is_written_in_the_file_needs_no_max(
+    project: Project, items: str, rounds: int
+) -> None:
+    steps = "[{id: x, node: set, params: {v: '${repeat.item}'}}]"
+    phase = f"{{id: 'a-${{index}}', steps: {steps}}}"
+    text = f"params: {{x: 1}}\nphases:\n- repeat: {{over: {items}}}\n  phases: [{phase}]\n"
+    project.write(".handrail/flows/each.yaml", text)
+    phases = project.json("run", "each")["phases"]
+    assert len(phases) == rounds
+    assert sum(phase["status"] == "done" for phase in phases) == (0 if items == "[]" else rounds)
+
+
+def test_a_repeat_over_a_value_of_the_run_says_why_it_needs_max(project: Project) -> None:
+    text = "params: {x: [1]}\nphases:\n- repeat: {over: '${params.x}'}\n  phases:\n  - {id: 'a-${index}', steps: []}\n"
+    project.write(".handrail/flows/each.yaml", text)
+    said = project.run("validate")
+    assert (said.code, "write `max: 20`; only of a list that is written here" in said.out) == (2, True), said

@@ -164,7 +164,7 @@ def test_a_killed_run_is_marked_and_says_how_to_go_on(project: Project) -> None:
         pass
     said = project.run("runs")
     assert cells(said.out)[1][2:4] == ["≥ 1s", "! interrupted"]
-    assert "`handrail resume RUN` resumes it" in said.err
+    assert f"`handrail resume {run}` resumes it" in said.err
     (row,) = project.json("runs")["runs"]
     assert (row["interrupted"], row["secondsAtLeast"], row["hint"]) == (True, True, f"handrail resume {run}")
     assert project.json("stop", run)["status"] == "cancelled"

@@ -186,3 +186,10 @@ def test_the_events_of_a_session_are_data(project: Project, ended: str) -> None:
 def test_a_session_cannot_be_followed(project: Project, ended: str) -> None:
     said = project.run("log", ended, "--follow")
     assert (said.code, "cannot be followed" in said.err) == (2, True)
+
+
+def test_the_log_of_a_blocked_session_has_two_sentences(project: Project) -> None:
+    project.workflow("ship", ["plan"])
+    project.json("start", "ship", "x", "--session", "s")
+    project.json("blocked", "there is no key.", "--question", "Where is it?")
+    assert "cannot go on in Plan: there is no key. It asks: Where is it?" in project.run("log", "s").out

@@ -38,7 +38,7 @@ def test_ended_sessions_are_not_called_no_sessions(project: Project) -> None:
 def test_a_start_while_another_workflow_is_active_says_how_to_have_two(project: Project) -> None:
     project.workflow("w", ["look"])
     project.run("start", "w", "x")
-    assert "`--session NAME`" in project.run("start", "w", "y").err
+    assert "`--session second`" in project.run("start", "w", "y").err
 
 
 @pytest.mark.parametrize("command", ["log", "resume", "artifacts", "stop"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
+import handrail
 from handrail.agents.scripted.executor import EXAMPLE
-from handrail.agents.scripted.player import read_script
+from handrail.agents.scripted.player import ACTIONS, read_script
 from handrail.base.errors import HandrailError
 from support import Project
 
@@ -202,3 +204,21 @@ def test_without_a_script_it_says_which_variable_names_one_and_how_to_write_it(
     script = tmp_path / "example.yaml"
     script.write_text(EXAMPLE)
     assert len(read_script(str(script), "Go")) == 2
+
+
+def test_a_scripted_agent_without_a_script_names_what_one_can_say_and_no_file_of_the_docs(project: Project) -> None:
+    step = "{id: x, node: llm-prompt, prompt: go}"
+    project.write(".handrail/flows/f.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
+    error = project.json("run", "f", "--agent", "scripted", code=1)["error"]
+    assert "HANDRAIL_SCRIPT" in error
+    assert error.endswith(", ".join(ACTIONS))
+    assert "docs/" not in error
+
+
+def test_what_is_installed_names_no_file_of_the_docs() -> None:
+    folder = Path(handrail.__file__).parent
+    texts = {file: file.read_text() for ending in ("yaml", "md") for file in (folder / "builtin").rglob(f"*.{ending}")}
+    named = [
+        str(file) for file, text in texts.items() if re.search(r"^[^#\n]*\bdocs/(guides|reference)", text, re.MULTILINE)
+    ]
+    assert named == []

@@ -167,3 +167,8 @@ def test_a_probe_needs_an_agent_that_is_there(machine: Project) -> None:
     assert machine.run("doctor", "claude", "--program", "x").code == 2
     said = machine.run("doctor", "pi", "--probe")
     assert (said.code, "`pi` is not on the PATH" in said.err) == (1, True)
+
+
+def test_an_agent_can_be_chosen_like_a_check(machine: Project) -> None:
+    assert {name.partition(".")[0] for name in checks(machine, "--only", "codex")} == {"codex"}
+    assert not [name for name in checks(machine, "--skip", "codex") if name.startswith("codex")]

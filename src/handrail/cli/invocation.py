@@ -98,7 +98,8 @@ def _split_options(
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
-        if (takes_value := takes_values.get(name)) is None:
+        takes_value = takes_values.get(name)
+        if takes_value is None:
             if not word or word.startswith("-"):
                 return None
             arguments.append(word)

@@ -30,7 +30,8 @@ def _exit_code(argv: list[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        if (call := invocation.parse(argv, os.environ)) is not None:
+        call = invocation.parse(argv, os.environ)
+        if call is not None:
             call()
         else:
             from handrail.cli import group  # click, which takes three times as long as Python

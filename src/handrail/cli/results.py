@@ -57,7 +57,7 @@ def list_sessions(app: App, shell: Shell, *, active: bool) -> None:
         return shell.data({"sessions": [session_json(report) for report in reports]})
     if not reports:
         noun = "active sessions" if active else "sessions"
-        return shell.say(f"no {noun} in this project; start one with `handrail start NAME TASK`")
+        return shell.say(f"no {noun} in this project; `handrail list` shows what can be started")
     status_of_run: dict[str, str] = {}
     if any(report.run and report.state.is_active for report in reports):
         from handrail.driven.runs.state import ENDED
@@ -76,8 +76,9 @@ def _session_row(report: SessionReport, run_status: str | None) -> tuple[str, ..
     place = report.status_line or report.plan.name
     status = f"{sign_of(state.status)} {state.status}"
     if report.run and state.is_active:
-        end = f" {run_status}" if run_status else ""
-        status = f"{f'{sign_of(LEFT)} {LEFT}' if run_status else status} (run {report.run}{end})"
+        status = (
+            f"{sign_of(LEFT)} {LEFT} (run {report.run} {run_status})" if run_status else f"{status} (run {report.run})"
+        )
     return report.session, start_text, status, place, clipped(one_line(state.task), WIDEST_CELL)
 
 
@@ -98,15 +99,16 @@ def list_runs(shell: Shell, runs: list[Summary], *, is_part: bool = False, has_c
     if shell.as_json:
         return shell.data({"runs": [run.to_json() for run in newest], "totals": totals})
     if not runs:
-        hint = "`handrail runs` lists all" if is_part else "start one with `handrail run NAME`"
+        hint = "`handrail runs` lists all" if is_part else "`handrail list` shows what can be run"
         return shell.say(f"no {'such ' * is_part}runs in this project; {hint}")
     is_used = any(run.usage for run in runs)
     about = ("AGENTS", "IN", "OUT", "COST") if has_costs else (*["COST"] * is_used, "GIVEN", "WHY")
     rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", *about)]
     for run in newest:
         usage = _usage_cells(run.usage)
-        about_run = (", ".join(run.agents), *usage) if has_costs else usage[2:] * is_used + _why(run)
-        rows.append((*_run_row(run), *about_run))
+        rows.append(
+            (*_run_row(run), *((", ".join(run.agents), *usage) if has_costs else usage[2:] * is_used + _why(run)))
+        )
     print_table(shell, rows)
     if has_costs or is_part or is_used:
         tokens_in, tokens_out, cost = _usage_cells(totals)
@@ -114,10 +116,10 @@ def list_runs(shell: Shell, runs: list[Summary], *, is_part: bool = False, has_c
         shell.say(", ".join(filter(None, (counted(len(runs), "run"), duration(totals["seconds"]), *words))))
     if any(run.status == "damaged" for run in runs):
         shell.talk("`handrail prune --damaged --yes` moves damaged runs away")
-    if any(run.is_interrupted for run in runs):
-        shell.talk("no process drives an interrupted run; `handrail resume RUN` resumes it")
-    if any(run.is_answered for run in runs):
-        shell.talk("no process uses the answer of an answered run; `handrail resume RUN` does")
+    for id_ in [run.id for run in newest if run.is_interrupted][:1]:
+        shell.talk(f"no process drives an interrupted run; `handrail resume {id_}` resumes it")
+    for id_ in [run.id for run in newest if run.is_answered][:1]:
+        shell.talk(f"no process uses the answer of an answered run; `handrail resume {id_}` does")
     return None
 
 
@@ -154,6 +156,7 @@ def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:
 
 
 def run_line(run: Summary) -> str:
+    """A run in one line, as the result of a command."""
     status = f"{run.status} (process {run.driver})" if run.driver else run.shown_status
     return f"{run.id}  {plain(run.flow)}  {status}  {one_line(reason_words(run.why))}".rstrip()
 
@@ -167,8 +170,9 @@ def tell_untrusted(app: App, shell: Shell, programs: Sequence[ProgramUse] | None
     if app.trust.holds() or not (app.definitions.own_programs() if programs is None else programs):
         return
     if programs is None:
-        why = "nobody has trusted this project, so it runs nothing"
-        shell.talk(f"{why}: `handrail trust --show` says what it would run")
+        shell.talk(
+            "nobody has trusted this project, so it runs nothing: `handrail trust --show` says what it would run"
+        )
         return
     shell.talk(f"nobody has trusted `{app.project}`, so it runs nothing; with `handrail trust` it would run:")
     for line in program_lines(programs, shell.cwd)[:SHOWN_PROGRAMS]:

@@ -25,7 +25,10 @@ SECTIONS: dict[str, dict[str, Row]] = {
     "Definitions": {
         "list": ("definitions:list_", "List every definition, and those that it shadows or replaces."),
         "validate": ("definitions:validate", "Check all definitions, or only those at PATHS."),
-        "show": ("definitions:show", "Show all phases of a workflow or a flow, including nested ones."),
+        "show": (
+            "definitions:show",
+            "Show all phases of a workflow or a flow, including nested ones, or the params of a node or a check.",
+        ),
         "explain": ("definitions:explain", "Explain a code, or list all of them."),
         "schema": ("setup:schema", "Print the JSON Schema of a kind of file, for editors, or write all of them."),
         "playbook": ("playbook:playbook", "Make, check and show the practices of a project."),
@@ -126,7 +129,8 @@ def help_text(columns: int, *, every: bool = False) -> str:
     ]
     name_width = max(map(len, COMMANDS))
     for title, section in SECTIONS.items():
-        if names := [name for name in section if title != HIDDEN and (every or name in MAIN)]:
+        names = [name for name in section if title != HIDDEN and (every or name in MAIN)]
+        if names:
             rows = {name.ljust(name_width): section[name][1] for name in names}
             parts.append([f"{title}:", *two_columns(rows, width)])
     if not every:

@@ -244,18 +244,20 @@ EXAMS: dict[str, Exam] = {
 
 @dataclass(frozen=True)
 class ExamChoice:
-    """Which checks a person wants: names of categories, of checks, or ids of checkups. Empty `only` means all."""
+    """Which checks a person wants: categories, checks, agents, or ids of checkups. Empty `only` means all."""
 
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
 
     def runs(self, name: str, agents: Iterable[str]) -> bool:
+        """True if a checkup of this check can be wanted."""
         return any(self.is_wanted(id_, name) for id_ in ids_of(name, EXAMS[name], agents))
 
     def is_wanted(self, id_: str, name: str) -> bool:
+        """True if a checkup with this id, of this check, is wanted."""
         names = {name, EXAMS[name].category, id_}
         if EXAMS[name].of_agents:
-            names.add(id_.partition(".")[2])
+            names |= {*id_.split(".", 1)}
         return (not self.only or not names.isdisjoint(self.only)) and names.isdisjoint(self.skip)
 
 
@@ -266,9 +268,9 @@ def ids_of(name: str, exam: Exam, agents: Iterable[str]) -> list[str]:
 
 
 def refuse_unknown(names: Collection[str], agents: Collection[str]) -> None:
-    """Raise `UsageError` if one of these names is no category, no check and no id."""
+    """Raise `UsageError` if one of these names is no category, no check, no agent and no id."""
     ids = [id_ for name, exam in EXAMS.items() for id_ in (*ids_of(name, exam, agents), name, *exam.ids)]
-    choices = list(dict.fromkeys([*CATEGORIES, *(exam.category for exam in EXAMS.values()), *ids]))
+    choices = list(dict.fromkeys([*CATEGORIES, *(exam.category for exam in EXAMS.values()), *agents, *ids]))
     for name in names:
         if name not in choices:
             similar = [f"`{one}`" for one in nearest(name, choices, 3)]

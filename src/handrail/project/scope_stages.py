@@ -109,6 +109,8 @@ class Stale:
 
 @dataclass(frozen=True)
 class StageStanding:
+    """A stage as it stands."""
+
     evidence: Evidence
     state: StageState
     stale: tuple[Stale, ...] = ()
@@ -299,6 +301,7 @@ class ScopeContext:
             return []
 
     def evidence(self, stage: Stage) -> Evidence:
+        """What exists of a stage."""
         if not stage.files:
             return Evidence(stage=stage, pieces=self._last_work(stage))
         for kinds in stage.files:

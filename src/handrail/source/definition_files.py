@@ -69,7 +69,17 @@ class Source:
         severity: Severity = "error",
     ) -> Diagnostic:
         line, column, width = place
-        return Diagnostic(code, severity, self.file, line, column, message, hint, self.line(line), width)
+        return Diagnostic(
+            code=code,
+            severity=severity,
+            file=self.file,
+            line=line,
+            column=column,
+            message=message,
+            hint=hint,
+            excerpt=self.line(line),
+            width=width,
+        )
 
     def echo(self, place: tuple[int, int, int], message: str, hint: str, cause: str) -> Diagnostic:
         """A note: what this place names has errors. `cause` is its file."""
@@ -179,8 +189,11 @@ class Root:
         return result
 
     def _escape_problem(self, entry: str) -> UnopenedFile:
-        message = f"`{entry}` leads out of the folder that it must stay in"
-        return UnopenedFile("path-escape", message, "move it into the folder of the workflows")
+        return UnopenedFile(
+            "path-escape",
+            f"`{entry}` leads out of the folder that it must stay in",
+            "move it into the folder of the workflows",
+        )
 
     def _explain(self, path: str, entry: str, error: OSError) -> UnopenedFile:
         if isinstance(error, FileNotFoundError):
@@ -209,8 +222,9 @@ class Root:
         suggestions = [f"{name}.md"] if f"{name}.md" in names else nearest(name, names)
         if not suggestions:
             return None
-        case = " upper and lower case matter" if suggestions[0].casefold() == name.casefold() else ""
-        return f"did you mean `{suggestions[0]}`?{case}"
+        if suggestions[0].casefold() == name.casefold():
+            return f"did you mean `{suggestions[0]}`? upper and lower case matter"
+        return f"did you mean `{suggestions[0]}`?"
 
 
 def _not_regular(entry: str, is_pipe: bool = False) -> UnopenedFile:

@@ -113,6 +113,21 @@ def limits(field: Field) -> str:
     return "" if field.most is None else f"at most {field.most}{unit}"
 
 
+def field_words(field: Field) -> str:
+    """What a key means and which values it may have, in one line."""
+    value = field.default if not isinstance(field.default, bool) else str(field.default).lower()
+    return "; ".join(
+        filter(None, (
+            field.about,
+            "anything" if field.kinds == ANYTHING else noun(field.kinds),
+            f"one of {', '.join(field.choices)}" if field.choices else "",
+            f"each with {', '.join(field.item.by_name)}" if field.item else "",
+            limits(field),
+            "required" if field.required else "" if value is None else f"default: {value}",
+        ))
+    )  # fmt: skip
+
+
 def meant_key(source: Source, name: str, known: Iterable[str]) -> str | None:
     """The key that a misspelt one means. None if none is similar, or if the file may have keys of its own."""
     suggestions = [] if source.is_foreign or name.startswith("_") else nearest(name, known)
@@ -283,6 +298,7 @@ def json_schema(shape: Shape, value: Mapping[str, Any] | None = None) -> dict[st
 
 
 def field_schema(field: Field, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON Schema of one key."""
     entry: dict[str, Any] = {"type": _types(field.kinds), **_limits(field, value)}
     if field.schema is not None:
         entry = dict(field.schema() if callable(field.schema) else field.schema)
@@ -363,14 +379,17 @@ class ChosenKind:
 
 
 def several_kinds_message(names: list[str]) -> str:
+    """The message for a mapping that names several kinds."""
     return f"{' and '.join(f'`{name}`' for name in names)} are {'two' if len(names) == 2 else len(names)} checks"
 
 
 def short_forms(node: TreeNode, choices: Mapping[str, DeclaredKind]) -> list[str]:
+    """The kinds whose short form the mapping uses."""
     return [name for name in kinds_with_short_form(choices) if name in node.value]
 
 
 def kinds_with_short_form(choices: Mapping[str, DeclaredKind]) -> list[str]:
+    """The kinds that have a short form."""
     return [name for name, choice in choices.items() if choice.short is not None]
 
 

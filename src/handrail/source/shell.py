@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import posixpath
 
-from handrail.base.record import Record
-
 _READERS = frozenset((
     "[", "basename", "cat", "cd", "cmp", "cut", "diff", "dirname", "du", "echo", "egrep", "exit", "export", "false",
     "fgrep", "file", "grep", "head", "jq", "less", "ls", "md5sum", "more", "nl", "od", "printf", "pwd", "readlink",
@@ -25,11 +23,14 @@ _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
 _WRAPPERS = frozenset(("sudo", "env", "command", "nohup", "time", "nice", "exec", "xargs", "builtin"))
 
 
-class PathChange(Record):
+class PathChange:
     """A path that a command line may change. `is_whole`: everything below the path changes too."""
 
-    path: str
-    is_whole: bool
+    __slots__ = ("is_whole", "path")
+
+    def __init__(self, path: str, is_whole: bool) -> None:
+        self.path = path
+        self.is_whole = is_whole
 
 
 def changes(line: str, cwd: str, home: str) -> list[PathChange]:

@@ -11,8 +11,19 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from handrail.source.output_text import clean
-from handrail.tui import decisions, keys
+from handrail.tui import keys
 from handrail.tui.context import Feed
+from handrail.tui.decisions import (
+    answer_question,
+    cancel_session,
+    create_example,
+    is_asked,
+    mark_opened,
+    resume_words,
+    run_again,
+    stop_run,
+    try_action,
+)
 from handrail.tui.frame import TWO_PANES, Frame, bindings_of
 from handrail.tui.lines.home import OLDER, group_counts, home_lines, run_detail, session_detail
 from handrail.tui.lines.words import OVER, Piece, TextLine, cell, rule
@@ -130,11 +141,11 @@ class HomeScreen(Frame):
         if action in ("again", "stop"):
             return kind == "run" and (action == "again" or row.get("status") not in OVER)
         if action == "answer":
-            return decisions.is_asked(self.top)
+            return is_asked(self.top)
         return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
 
     def label(self, action: str) -> str:
-        return decisions.resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
+        return resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
 
     @on(Listing.Moved)
     def _draw_selected(self) -> None:
@@ -151,7 +162,7 @@ class HomeScreen(Frame):
 
     def action_answer(self) -> None:
         row = self.row
-        decisions.answer_question(self.top, str(row["id"]) if row is not None and row.get("need") else None)
+        answer_question(self.top, str(row["id"]) if row is not None and row.get("need") else None)
 
     def action_launch(self) -> None:
         if self.needle:
@@ -160,26 +171,30 @@ class HomeScreen(Frame):
             self.action_catalog()
 
     def action_again(self) -> None:
-        if row := self._selected("run"):
-            decisions.run_again(self.top, _id(row), row)
+        row = self._selected_run()
+        if row is not None:
+            run_again(self.top, _id(row), row)
 
     def action_stop(self) -> None:
-        row = self._selected("run")
+        row = self._selected_run()
         if row is not None and row.get("status") in OVER:
             self.top.tell(f"{row.get('name')} is over")
         elif row is not None:
-            decisions.stop_run(self.top, _id(row), row)
+            stop_run(self.top, _id(row), row)
 
-    def _selected(self, kind: str) -> Row | None:
+    def _selected_run(self) -> Row | None:
         row = self.row
-        if row is None or row.get("kind") != kind:
-            self.top.tell(f"select a {kind} first")
+        if row is None or row.get("kind") != "run":
+            self.top.tell("select a run first")
             return None
         return row
 
     def action_cancel_workflow(self) -> None:
-        if row := self._selected("session"):
-            decisions.cancel_session(self.top, _id(row), row)
+        row = self.row
+        if row is None or row.get("kind") != "session":
+            self.top.tell("select a session first")
+        else:
+            cancel_session(self.top, _id(row), row)
 
     def action_older(self) -> None:
         """Read the next hundred of what ended."""
@@ -191,7 +206,7 @@ class HomeScreen(Frame):
             self.redraw()
 
         if self._unlisted_count:
-            decisions.try_action(self.top, read_older)
+            try_action(self.top, read_older)
         else:
             self.top.tell("nothing is older")
 
@@ -208,15 +223,15 @@ class HomeScreen(Frame):
         return [*entries, *(row for row in self.older_rows if row["id"] not in ids)]
 
     def action_unread(self) -> None:
-        row = self._selected("run")
+        row = self._selected_run()
         if row is not None and row.get("status") != "failed":
             self.top.tell(f"{row.get('name')} did not fail, so it cannot be marked as unread")
         elif row is not None:
-            decisions.mark_opened(self.top, str(row["id"]), is_seen=False)
+            mark_opened(self.top, str(row["id"]), is_seen=False)
             self.top.tell(f"{row.get('name')} is marked as unread")
 
     def action_init(self) -> None:
-        decisions.create_example(self.top)
+        create_example(self.top)
 
     def action_escape(self) -> None:
         self.close_find()

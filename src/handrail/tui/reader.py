@@ -158,7 +158,8 @@ def show_diff(top: HandrailApp, row: Row, width: int) -> None:
 
 def edit_file(top: HandrailApp, path: str) -> None:
     """Open a file of the project in the editor of the person."""
-    if (real := real_inside(top.project.folder, path)) is None:
+    real = real_inside(top.project.folder, path)
+    if real is None:
         top.tell(f"`{path}` is not in the project")
     else:
         edit_at(top, real)
@@ -255,8 +256,11 @@ class LogScreen(Frame):
         if self.error is not None:
             self.lines.show(list(error_lines(self.error.message, [self.error.hint], width)))
             return
-        numbered = enumerate(self.entries, self._dropped_count)
-        entries = ((number, entry) for number, entry in numbered if entry.kind in self.kinds)
+        entries = (
+            (number, entry)
+            for number, entry in enumerate(self.entries, self._dropped_count)
+            if entry.kind in self.kinds
+        )
         self.lines.show(list(log_lines(entries, self.times, self.lines.room(width), wraps=self.wraps)), is_held=is_held)
         if self._at_end and self.entries:
             self._at_end = False

@@ -196,3 +196,11 @@ def test_a_workflow_and_a_flow_have_the_same_words_for_severities() -> None:
     words = ", ".join(f"`{name}`" for name in SEVERITIES[:-1]) + f" or `{SEVERITIES[-1]}`"
     for name in ("review/report.md", "code-review/inspect.md"):
         assert words in " ".join((BUILT_IN / name).read_text(encoding="utf-8").split())
+
+
+def test_no_phase_tells_a_person_to_use_an_action_of_the_agents_tool(project: Project) -> None:
+    project.json("start", "review", "the change", "--session", "s")
+    project.json("goto", "fix-findings", "--reason", "read it", "--session", "s")
+    assert "start the review over" in project.run("status").out
+    for file in BUILT_IN.rglob("*.md"):
+        assert not re.search(r'action\s+"', file.read_text()), file

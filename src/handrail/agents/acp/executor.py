@@ -39,7 +39,8 @@ _STOPPED = {
 }
 
 
-def launch(job: AgentJob, _folder: str) -> Launch:
+def launch(job: AgentJob, folder: str) -> Launch:
+    del folder
     agent = job.acp
     if agent is None:
         raise NodeError("agent-missing", "the settings name no command for this agent", transient=False)
@@ -83,7 +84,8 @@ def _prompt(prompt: str, job: AgentJob) -> str:
 
 
 class AcpReader:
-    def __init__(self, job: AgentJob, _folder: str) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.text: str | None = None
         self.outcome: JobOutcome | None = None

@@ -11,7 +11,7 @@ import os
 
 import handrail
 from handrail.guided.sessions import hook_files
-from handrail.guided.sessions.gate import current_card, is_work, too_early, verdict, verdict_by
+from handrail.guided.sessions.gate import current_card, is_work, too_early, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,8 +60,10 @@ def _is_call_of_hosts(words: list[str]) -> bool:
         if word == HOOK or word.endswith("/handrail/hook.py"):
             return True
         if os.path.basename(word) == "handrail":
-            begin = at + (3 if words[at + 1 : at + 2] == ["--project"] else 1)
-            if begin < len(words) and words[begin] in _FOR_HOSTS:
+            rest = words[at + 1 :]
+            if rest[:1] == ["--project"]:
+                rest = rest[2:]
+            if rest and rest[0] in _FOR_HOSTS:
                 return True
     return False
 
@@ -75,12 +77,12 @@ def _is_guarded(path: str, guarded: tuple[str, ...], trees: str, *, holds: bool 
     folders = (trees + "/", os.path.realpath(trees) + "/")
     if all(form.startswith(folders) for form in spellings):
         guarded = guarded[1:]
-    targets = {spelling for one in guarded for spelling in (one, os.path.realpath(one))}
-    return any(
-        form == target or form.startswith(target + "/") or (holds and target.startswith(form + "/"))
-        for target in targets
-        for form in spellings
-    )
+    for one in guarded:
+        for target in {one, os.path.realpath(one)}:
+            for form in spellings:
+                if form == target or form.startswith(target + "/") or (holds and target.startswith(form + "/")):
+                    return True
+    return False
 
 
 def is_as_installed(places: UserFolders, agent: str, project: str, entry: tuple[str, ...]) -> bool:
@@ -133,32 +135,32 @@ def tool_verdict(
 def _tool_verdict(
     host: Host, ref: SessionRef | None, request: ToolCall, places: UserFolders, env: Mapping[str, str]
 ) -> Verdict:
-    card, tool = current_card(ref) if ref is not None else None, request["tool"]
-    if ref is None or card is None or (gate := card["gate"]) is None:
-        return verdict(None, tool, request["aliases"])
+    card = current_card(ref) if ref is not None else None
+    gate = card["gate"] if card is not None else None
+    if ref is None or gate is None:
+        return verdict(None, request["tool"], request["aliases"])
     if request.get("is_last") and not request["is_subagent"]:
-        return too_early(tool)
+        return too_early(request["tool"])
     if _is_beside_move(ref, request):
-        return verdict_by("moving", tool, TOGETHER.format(tool))
+        tool = request["tool"]
+        return {"kind": "verdict", "allow": False, "reason": TOGETHER.format(tool), "tool": tool, "rule": "moving"}
     if request["is_harmless"]:
         gate = {**gate, "allow": None}
-    answer = verdict(gate, tool, request["aliases"])
+    answer = verdict(gate, request["tool"], request["aliases"])
     for names in request.get("also", ()):
         answer = verdict(gate, names[0], names) if answer["allow"] else answer
     if answer["allow"] and answer["rule"] != "workflow-step":
         transcript, project = filter(None, (request["transcript"],)), ref.project
         others = lambda: (*host.protected(env, places.home, project), *transcript)  # noqa: E731 - it needs two lines
         touches = protected_path(request["call"], request["cwd"], places, others)
-        answer = answer if touches is None else verdict(gate, tool, request["aliases"], touches)
-    if not answer["allow"]:
-        return answer
-    if not hook_files.has_mark(ref.folder, hook_files.PROGRESS):
+        answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)
+    if answer["allow"] and not hook_files.has_mark(ref.folder, hook_files.PROGRESS):
         hook_files.set_mark(ref.folder, hook_files.PROGRESS)
-    if is_work(request):
+    if answer["allow"] and card is not None and is_work(request):
         hook_files.note_work(ref.folder, card["state"]["task_id"])
-    if request.get("runs_subagent"):
+    if answer["allow"] and request.get("runs_subagent"):
         hook_files.begin_subagent(ref.folder)
-    if request.get("takes_context") and not request["is_subagent"]:
+    if answer["allow"] and request.get("takes_context") and not request["is_subagent"] and card is not None:
         from handrail.agents.calls.turns import new_context
 
         answer["context"] = new_context(ref.folder, card)
@@ -179,9 +181,11 @@ def _is_beside_move(ref: SessionRef, request: ToolCall) -> bool:
     The host may ask before that move has run, so the phase of this call is not known.
     """
     message = request.get("message")
-    if not message or request["is_subagent"]:
-        return False
-    return hook_files.mark_text(ref.folder, hook_files.MOVING).partition("\n")[0] == message
+    return (
+        bool(message)
+        and not request["is_subagent"]
+        and hook_files.mark_text(ref.folder, hook_files.MOVING).partition("\n")[0] == message
+    )
 
 
 def _may_move(host: Host, ref: SessionRef, request: StepCall) -> bool:
@@ -226,7 +230,8 @@ def step_verdict(host: Host, agent: str, ref: SessionRef | None, request: StepCa
             "Only the main conversation moves the workflow. You may ask for its status. "
             "Finish your part and report your result; the main conversation continues from there."
         )
-        return verdict_by("subagent", request["tool"], reason)
+        return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "subagent"}
     if ref is not None and request["action"] in ("next", "loop") and not _may_move(host, ref, request):
-        return verdict_by("moving", request["tool"], TOGETHER.format("This call"))
-    return verdict_by("workflow-step", request["tool"])
+        reason = TOGETHER.format("This call")
+        return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "moving"}
+    return {"kind": "verdict", "allow": True, "reason": None, "tool": request["tool"], "rule": "workflow-step"}

@@ -49,7 +49,8 @@ thread = value_printed("session_id")
 loosened = with_members(disableAllHooks=True)
 
 
-def argv(program: str, prompt: str, thread: str | None, _home: AnyPath) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
+    del home
     return [program, "-p", prompt, *_SHAPE, *(["--resume", thread] if thread else [])]
 
 
@@ -58,7 +59,8 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {".claude.json": json.dumps({**_START, "mcpServers": {"probe": server}})}
 
 
-def with_rewrite(_home: AnyPath, command: str) -> dict[str, str]:
+def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
+    del home
     output = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
     entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": printing({"hookSpecificOutput": output})}]}
     return {SETTINGS: json.dumps({"hooks": {"PreToolUse": [entry]}})}

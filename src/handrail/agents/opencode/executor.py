@@ -93,7 +93,8 @@ def _model(name: str | None) -> dict[str, str] | None:
 
 
 class OpenCodeReader:
-    def __init__(self, job: AgentJob, _folder: str) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.session: str | None = None
         self.begun_ids: set[str] = set()

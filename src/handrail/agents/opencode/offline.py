@@ -65,7 +65,8 @@ thread = value_printed("session")
 loosened = with_members(plugin=[])
 
 
-def argv(program: str, prompt: str, thread: str | None, _home: AnyPath) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
+    del home
     served = [sys.executable, "-P", "-m", "handrail.agents.opencode.server_prompt"]
     return [*served, program, prompt, *([thread] if thread else [])]
 

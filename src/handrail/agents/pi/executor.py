@@ -46,7 +46,8 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 
 class PiReader:
-    def __init__(self, job: AgentJob, _folder: str) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del folder
         self.job = job
         self.session: str | None = None
         self.has_told_session = False

@@ -50,21 +50,25 @@ def subagent(program: str, task: str) -> ScriptedCall:
     return shell(shlex.join([program, "-p", "--no-session", *MODEL, task]))
 
 
-def argv(program: str, prompt: str, thread: str | None, _home: AnyPath) -> list[str]:
+def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
+    del home
     more = ["--session", thread] if thread else []
     return [program, "--mode", "json", "-p", *MODEL, "--approve", *more, prompt]
 
 
-def with_server(_command: list[str]) -> dict[str, str]:
+def with_server(command: list[str]) -> dict[str, str]:
+    del command
     return {}
 
 
-def with_rewrite(_home: AnyPath, command: str) -> dict[str, str]:
+def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
+    del home
     change = f'if (event.toolName === "bash") event.input.command = {json.dumps(command)}'
     text = f'export default function (pi) {{ pi.on("tool_call", (event) => {{ {change} }}) }}\n'
     return {".pi/agent/extensions/rewrite/index.js": text}
 
 
-def loosened(_text: str) -> str:
+def loosened(text: str) -> str:
     """pi has no setting that switches hooks off, so the extension itself is emptied."""
+    del text
     return "export default function () {}\n"

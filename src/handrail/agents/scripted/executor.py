@@ -16,12 +16,15 @@ EXAMPLE = "[{tool: bash, input: {command: make}}, {say: done}]"
 _KINDS = {"say": "text", "tool": "tool", "result": "result", "denied": "denied", "usage": "usage", "retry": "retry"}
 
 
-def launch(job: AgentJob, _folder: str) -> Launch:
+def launch(job: AgentJob, folder: str) -> Launch:
+    del folder
     script = job.env.get("HANDRAIL_SCRIPT")
     if not script:
+        from handrail.agents.scripted.player import ACTIONS  # reads scripts, which only the agent itself needs
+
         message = (
             f"the scripted agent needs a script: write a list such as `{EXAMPLE}` to a file, and set HANDRAIL_SCRIPT "
-            "to its path; in a workflow, `{step: next}` leaves a phase; `docs/reference/scripts.md` lists all actions"
+            f"to its path; in a workflow, `{{step: next}}` leaves a phase; the actions are {', '.join(ACTIONS)}"
         )
         raise NodeError("agent-missing", message, transient=False)
     session = job.session or job.new_session or str(uuid.uuid4())
@@ -33,7 +36,8 @@ def launch(job: AgentJob, _folder: str) -> Launch:
 class ScriptedReader:
     """Reads its events: they have Handrail's shape, but other names."""
 
-    def __init__(self, _job: AgentJob, _folder: str) -> None:
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        del job, folder
         self.ended = False
         self.texts: list[str] = []
         self.failure: dict[str, Any] | None = None

@@ -59,8 +59,9 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
     run_id, records = _artifacts_of_run(app, run)
     if artifact is not None:
         current = [ArtifactVersion.from_json(one) for one in records]
-        # those of earlier attempts
-        earlier = [record for record in app.runs.shelves.records(run_id) if record not in current]
+        earlier = [
+            record for record in app.runs.shelves.records(run_id) if record not in current
+        ]  # of earlier attempts
         if not current and not earlier:
             raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
         if parse_reference(artifact) is not None:  # versions are counted in a scope, across its runs
@@ -79,7 +80,8 @@ def _artifacts_of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
     """The id of a run and its artifacts. If the run was removed, they are those that are kept."""
     id_ = app.runs.named(name)
     if id_ not in app.runs.engine.ids():
-        if (removed_id := app.runs.shelves.run_named(name)) is not None:
+        removed_id = app.runs.shelves.run_named(name)
+        if removed_id is not None:
             return removed_id, [record.to_json() for record in app.runs.shelves.records(removed_id)]
         one = artifact_named(app.runs.shelves.records(), name) if name not in ("", "last") else None
         if one is not None:
@@ -155,7 +157,8 @@ def scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: st
     if words[:1] == (RESET,):
         return _reset_scope(app, shell, words[1:], yes, attempt)
     if yes or attempt is not None:
-        raise UsageError("`--yes` and `--restore` need `reset`", "`handrail scope reset KEY --yes`")
+        hint = f"`{command_line('handrail', 'scope', 'reset', *words[:1], '--yes')}`"
+        raise UsageError("`--yes` and `--restore` need `reset`", hint)
     if len(words) > 1:
         raise UsageError("name one scope", f"`{command_line('handrail', 'scope', words[0])}`")
     with WaitingLine(shell, "reading the scopes"):

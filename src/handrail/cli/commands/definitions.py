@@ -12,33 +12,50 @@ from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, UsageError
 from handrail.cli.definition_list import list_definitions, print_problems, programs_json, shown_problems
 from handrail.cli.options import command, complete_flow, complete_key, installable
-from handrail.cli.output import Shell
+from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.results import print_table, tell_untrusted
-from handrail.cli.table import former_command_hint
+from handrail.cli.table import WIDEST, former_command_hint, two_columns, wrapped
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.plan import flow_to_json
+from handrail.extensions.contracts import Check, Node
+from handrail.extensions.declarations import check_declarations, node_declarations
 from handrail.guided.workflows.plan import PLACEHOLDERS, plan_to_json
 from handrail.guided.workflows.spec import WorkflowSpec
 from handrail.settings.folders import shown_path
 from handrail.source.codes import endings, problem_kinds
 from handrail.source.diagnostics import is_usable
+from handrail.source.fields import field_words, json_schema
 from handrail.source.suggestions import did_you_mean
 from handrail.view.text.diagrams import flow_mermaid, flow_picture, flow_tree, workflow_mermaid, workflow_tree
 
-MARKS = WORKFLOW_MARK, FLOW_MARK = ("workflow:", "flow:")
+MARKS = WORKFLOW_MARK, FLOW_MARK, NODE_MARK, CHECK_MARK = ("workflow:", "flow:", "node:", "check:")
 
 
 @click.command(name="list")
 @click.option("--shipped", is_flag=True, help="List the flows that come with Handrail.")
+@click.option("--nodes", is_flag=True, help="List the nodes of steps, and the kinds of checks.")
 @command
-def list_(app: App, shell: Shell, shipped: bool) -> None:
+def list_(app: App, shell: Shell, shipped: bool, nodes: bool) -> None:
     """List every definition, and those that it shadows or replaces. `--json` has their files.
 
     A flow of yours with the id of a shipped flow runs instead of it. A definition with errors is listed too, and so is
     one that uses it.
     """
-    list_definitions(app, shell, shipped=shipped)
+    return _list_parts(app, shell) if nodes else list_definitions(app, shell, shipped=shipped)
+
+
+def _list_parts(app: App, shell: Shell) -> None:
+    """List what steps and checks can do. `show` has the params of each."""
+    nodes = [(name, node.about) for name, node in node_declarations(app.registry).items()]
+    checks = [(name, check.about) for name, check in check_declarations(app.registry).items()]
+    if shell.as_json:
+        parts = (("nodes", nodes), ("checks", checks))
+        return shell.data({key: [{"name": name, "about": about} for name, about in rows] for key, rows in parts})
+    print_table(shell, [("NODE", "ABOUT"), *nodes])
+    shell.say()
+    print_table(shell, [("CHECK", "ABOUT"), *checks])
+    return shell.say(styled("`handrail show NODE` shows the params of one: `handrail show command`", DIM))
 
 
 @click.command()
@@ -96,19 +113,24 @@ def complete_name(context: click.Context, param: click.Parameter, begin: str) ->
 @click.option("--phases", "style", flag_value="phases", help="List only the phases of a flow, and their steps.")
 @command
 def show(app: App, shell: Shell, name: str, style: str | None) -> None:
-    """Show all phases of a workflow or a flow, including nested ones.
+    """Show all phases of a workflow or a flow, including nested ones, or the params of a node or a check.
 
-    If both have the same name, `flow:NAME` shows the flow, and `workflow:NAME` the workflow. The phases that `--phases`
-    lists are for `handrail run NAME --from PHASE --until PHASE`.
+    If several have the same name, `flow:NAME` shows the flow, `workflow:NAME` the workflow, `node:NAME` the node and
+    `check:NAME` the check. The phases that `--phases` lists are for `handrail run NAME --from PHASE --until PHASE`.
     """
     if style == "phases":
         return _list_phases(app, shell, name)
     mark, bare = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
     keys = {spec.command for spec in app.catalog.visible()} | {definition.key for definition in app.catalog.found}
     is_workflow = mark == WORKFLOW_MARK or (not mark and bare in keys)  # also one with errors
-    flow = None if is_workflow else app.definitions.with_shipped(bare).named(bare)
+    is_part = mark in (NODE_MARK, CHECK_MARK)
+    flow = None if is_workflow or is_part else app.definitions.with_shipped(bare).named(bare)
     if mark == FLOW_MARK or flow is not None:
         return _show_flow(app, shell, app.flows.find(bare), style)
+    if (part := None if is_workflow else _part(app, bare, mark)) is not None:
+        return _show_part(shell, bare, part)
+    if is_part:
+        raise NotFound(f"there is no {mark[:-1]} `{bare}`", "`handrail list --nodes` lists all nodes and checks")
     plan = app.catalog.plan(_workflow(app, bare))
     if not mark and app.definitions.is_flow(bare):
         shell.talk(f"there is also a flow `{name}`: `handrail show {FLOW_MARK}{name}`")
@@ -119,6 +141,28 @@ def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     if style == "svg":
         raise UsageError("only a flow has a picture", f"`handrail show {bare} --mermaid` prints a diagram")
     return click.echo(workflow_mermaid(plan) if style else workflow_tree(plan))
+
+
+def _part(app: App, name: str, mark: str) -> Node | Check | None:
+    """The node or the kind of check with this name; None if there is none."""
+    node = node_declarations(app.registry).get(name) if mark != CHECK_MARK else None
+    return node or (check_declarations(app.registry).get(name) if mark != NODE_MARK else None)
+
+
+def _show_part(shell: Shell, name: str, part: Node | Check) -> None:
+    """What a step with this node, or a check of this kind, takes and gives."""
+    node, kind = (part, "node") if isinstance(part, Node) else (None, "check")
+    if shell.as_json:
+        more = {"outputs": dict(node.outputs), "prompt": node.prompt, "interrupted": node.rerun} if node else {}
+        about = {"kind": kind, "name": name, "about": part.about, "params": json_schema(part.shape)}
+        return shell.data({**about, **more})
+    lines = [f"{name} ({kind})", *(f"  {line}" for line in wrapped(part.about, WIDEST))]
+    if part.params:
+        lines += ["Params:", *two_columns({field.name: field_words(field) for field in part.params}, WIDEST)]
+    if node is not None:
+        lines += ["Outputs:", *two_columns(dict(node.outputs), WIDEST)] if node.outputs else []
+        lines += [f"Prompt: {node.prompt}. Interrupted: {node.rerun}."]
+    return shell.say("\n".join(lines))
 
 
 def _list_phases(app: App, shell: Shell, name: str) -> None:

@@ -21,7 +21,7 @@ from handrail.doctor.exams.agents import kept_probe, probe_json
 from handrail.doctor.probe import ORDER, probe
 from handrail.guided.sessions import phase_requirements
 from handrail.guided.sessions.phase_requirements import Probe, ProbeRow
-from handrail.source.plain_text import counted, plain
+from handrail.source.plain_text import command_line, counted, plain
 from handrail.source.suggestions import did_you_mean
 
 _SIGNS = {"ok": "✓", "warning": "!", "error": "✗", "skipped": "·"}
@@ -37,8 +37,8 @@ _check_option = partial(click.option, metavar="CHECK", multiple=True, shell_comp
 
 @click.command()
 @click.argument("agent", required=False)
-@_check_option("--only", help="Only this check, or the checks of this category. Can be repeated.")
-@_check_option("--skip", help="All but this check, or the checks of this category. Can be repeated.")
+@_check_option("--only", help="Only this check, or the checks of this category or agent. Can be repeated.")
+@_check_option("--skip", help="All but this check, or the checks of this category or agent. Can be repeated.")
 @click.option("--strict", is_flag=True, help="A warning counts as an error.")
 @click.option("--report", "is_report", is_flag=True, help="Print Markdown for an issue: no secrets, no home, no names.")
 @click.option("--probe", "is_probe", is_flag=True, help="Run AGENT offline and measure what it really enforces.")
@@ -56,18 +56,21 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     agents = app.registry.installable()
     if agent is not None and agent not in agents:
         checks = {**dict.fromkeys((*examination.CATEGORIES, *examination.EXAMS)), "executors": "agents"}
-        known = f"agents: {', '.join(agents)}; other checks: `handrail doctor --only NAME`"
-        hint = did_you_mean(agent, agents) or known
+        hint = (
+            did_you_mean(agent, agents) or f"agents: {', '.join(agents)}; other checks: `handrail doctor --only NAME`"
+        )
         hint = f"`handrail doctor --only {checks[agent] or agent}` looks only at this" if agent in checks else hint
         raise UsageError(f"there is no agent `{agent}`", hint)
     only, skip = (tuple(map(str, options[name])) for name in ("only", "skip"))
     examination.refuse_unknown((*only, *skip), agents)
     if options["is_probe"]:
         if only or skip or options["strict"] or options["is_report"]:
-            raise UsageError("`--probe` goes with AGENT and `--program` only", "`handrail doctor AGENT --probe`")
+            hint = f"`handrail doctor {agent or agents[0]} --probe`"
+            raise UsageError("`--probe` goes with AGENT and `--program` only", hint)
         return _probe(app, shell, agent, program)
     if program is not None:
-        raise UsageError("`--program` needs `--probe`", "`handrail doctor AGENT --probe --program FILE`")
+        hint = f"`{command_line('handrail', 'doctor', agent or agents[0], '--probe', '--program', program)}`"
+        raise UsageError("`--program` needs `--probe`", hint)
     subject = Subject(app, agent)
     with WaitingLine(shell, "checking") as line:
         show_progress = lambda name: line.say(f"checking {name}: {examination.EXAMS[name].about}")  # noqa: E731 - one line
@@ -110,7 +113,7 @@ def _report(shell: Shell, subject: Subject, checkups: list[Checkup], *, is_fine:
 def _probe(app: App, shell: Shell, agent: str | None, file: str | None) -> None:
     """Measure an agent and keep the result. Only a person may: an agent could name a program that pretends."""
     if agent is None:
-        raise UsageError("name the agent to probe", "`handrail doctor AGENT --probe`")
+        raise UsageError("name the agent to probe", f"`handrail doctor {app.registry.installable()[0]} --probe`")
     app.refuse_agents("doctor --probe")
     program_name = app.registry.executor(agent).PROGRAM
     program = examination.find_program(program_name, app.run_env, file)

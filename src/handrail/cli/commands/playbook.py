@@ -6,6 +6,7 @@ A new playbook is made with an agent by the flow `playbook-init`, or from the fi
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import Any
 
 import click
@@ -21,7 +22,7 @@ from handrail.cli.results import print_table
 from handrail.cli.terminal import WaitingLine
 from handrail.settings.routes import DEFAULT
 from handrail.source.diagnostics import has_errors
-from handrail.source.plain_text import counted
+from handrail.source.plain_text import command_line, counted
 from handrail.steps.playbook.guidance import TOKEN, Selection, TaskGuidance, guide
 from handrail.steps.playbook.load import FoundPlaybook, read_playbook
 from handrail.steps.playbook.spec import MANIFEST, OWN, PHASES, Playbook, PlaybookEntry
@@ -175,8 +176,9 @@ def show(app: App, shell: Shell) -> None:
     rows: list[tuple[str, ...]] = []
     for entry in book.entries:
         filters = entry.applies
-        parts = (filters.languages, filters.frameworks, filters.globs, filters.keywords)
-        tasks = ", ".join(name for part in parts for name in part or ())
+        tasks = ", ".join(
+            chain(filters.languages or (), filters.frameworks or (), filters.globs or (), filters.keywords or ())
+        )
         rows.append((entry.id, entry.kind, ", ".join(entry.phases) or "all", tasks or "every task", entry.title))
     rows += [(path, "template", "", "", "") for path in book.templates]
     rows += [(path, "always", "all", "every task", "") for path in book.always]
@@ -222,7 +224,7 @@ def guidance(app: App, shell: Shell, phase: str, task: str, files: tuple[str, ..
     handrail playbook guidance --phase implement --task "add a login page" --files src/login.ts src/app.ts
     """
     if more and not files:
-        raise UsageError(f"`{more[0]}` was not expected", "name files with `--files FILE...`")
+        raise UsageError(f"`{more[0]}` was not expected", f"name files with `{command_line('--files', *more)}`")
     _valid_playbook(app)
     if not phase.strip():
         raise UsageError("`--phase` is blank", f"name a phase, such as {PHASES[0]}")

@@ -111,7 +111,7 @@ def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
 
     TOPIC is `home` (all runs and sessions), `catalog` (all definitions), `run:ID` or `session:ID`. Each line is a
     message in JSON: the first one has all rows, each later one has the rows that changed. Every row has an id, and `v`,
-    the number of the event that last changed it. `docs/reference/view.md` describes the rows.
+    the number of the event that last changed it.
     """
     from handrail.view.live.hub import open_topic
     from handrail.view.live.run import seq_of, with_tail

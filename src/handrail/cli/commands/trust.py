@@ -29,7 +29,11 @@ from handrail.source.suggestions import did_you_mean
 @click.argument("folder", required=False, metavar="[DIR]", type=click.Path(exists=False))
 @click.option("--below", is_flag=True, help="Trust every project in this folder, also those that come later.")
 @click.option("--show", is_flag=True, help="Only say whether the project is trusted, and what it would run.")
-@click.option("--remove", is_flag=True, help="Take the trust back. The project runs nothing until a person trusts it.")
+@click.option(
+    "--remove",
+    is_flag=True,
+    help="Take the trust back. The project runs nothing until a person trusts it. Agents may, too.",
+)
 @command
 def trust(app: App, shell: Shell, folder: str | None, below: bool, **options: bool) -> None:
     """Trust a project: its checks, flows, settings and agents may run programs.
@@ -272,7 +276,8 @@ def _folder_plugin(app: App, id_: str) -> Plugin:
             problem = broken_plugin.problems[0]
             raise RefusedError(f"the plugin `{id_}` cannot be used: {problem.message}", problem.hint)
         ids = list(app.definitions.plugins.used)
-        raise NotFound(f"there is no plugin `{id_}`", did_you_mean(id_, ids) or "`handrail plugins` lists them")
+        hint = did_you_mean(id_, ids) or "`handrail plugins` lists them"
+        raise NotFound(f"there is no plugin `{id_}`", hint)
     if plugin_.place.source == "package":
         hint = f"uninstall the package `{plugin_.place.package}` if you do not trust it"
         raise RefusedError(f"the plugin `{id_}` is an installed package, which you trusted when you installed it", hint)

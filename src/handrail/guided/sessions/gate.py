@@ -27,24 +27,23 @@ def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touc
     """
     names = {tool, *aliases}
     if gate is None:
-        return verdict_by("no-workflow", tool)
+        return _verdict(tool, "no-workflow")
     if STEP_TOOL in names:
-        return verdict_by("workflow-step", tool)
+        return _verdict(tool, "workflow-step")
     if touches is not None:
         reason = (
             f"{tool} would change or call {touches}, which belongs to Handrail or controls its hooks. While a workflow "
             "is active, this is denied in every phase. Continue the task without it."
         )
-        return verdict_by("protected", tool, reason)
+        return _verdict(tool, "protected", reason)
     deny, allow = gate["deny"], gate["allow"]
     is_denied = deny is not None and not names.isdisjoint(deny)
     if is_denied or (allow is not None and names.isdisjoint(allow)):
         from handrail.source.templates import render
 
         reason = render(gate["template"], {**gate["values"], "toolName": tool})
-        return verdict_by("blacklist" if is_denied else "whitelist", tool, reason)
-    rule = "open" if deny is None and allow is None else "unlisted" if allow is None else "listed"
-    return verdict_by(rule, tool)
+        return _verdict(tool, "blacklist" if is_denied else "whitelist", reason)
+    return _verdict(tool, "open" if deny is None and allow is None else "unlisted" if allow is None else "listed")
 
 
 _WORK = ("edit", "write", "bash")
@@ -62,8 +61,8 @@ def is_work(request: ToolCall) -> bool:
     return not request["is_harmless"] and bool(call["writes"] or call["runs"] is not None or may_work(names))
 
 
-def verdict_by(rule: str, tool: str, reason: str | None = None) -> Verdict:
-    """The verdict by a rule. A call is denied if there is a reason."""
+def _verdict(tool: str, rule: str, reason: str | None = None) -> Verdict:
+    """A call is denied if there is a reason."""
     return {"kind": "verdict", "allow": reason is None, "reason": reason, "tool": tool, "rule": rule}
 
 
@@ -73,18 +72,18 @@ def too_early(tool: str) -> Verdict:
         f"{tool} ends the conversation, and the workflow is not done yet. Finish its phases first; "
         f'call {STEP_TOOL} with action "status" to see where you are. Then call {tool} again.'
     )
-    return verdict_by("too-early", tool, reason)
+    return _verdict(tool, "too-early", reason)
 
 
 def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) -> Verdict:
     """The verdict if a workflow is active but its gate cannot be read: deny, and say how a person can cancel."""
     if STEP_TOOL in {tool, *aliases}:
-        return verdict_by("workflow-step", tool)
+        return _verdict(tool, "workflow-step")
     reason = (
         f"Handrail cannot decide about `{tool}`: {why}. It stays blocked while the workflow is active. "
         f"A person can free this session in a terminal: `handrail cancel --yes --session {session}`."
     )
-    return verdict_by("undecided", tool, reason)
+    return _verdict(tool, "undecided", reason)
 
 
 def current_card(ref: SessionRef) -> CardBody | None:

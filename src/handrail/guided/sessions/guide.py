@@ -47,20 +47,25 @@ class SessionGuide:
         return self._status_of(report, note + words.reminder(report.plan, report.state))
 
     def answer(self, host: tuple[str, str], values: Mapping[str, Any]) -> None:
+        """What a person says to the question of a session (`GuideStatus.asks`)."""
         self.sessions.answer_form(self._session(host).id, values, by_run=True)
 
     def is_heard(self, host: tuple[str, str]) -> bool:
+        """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
         folder = self._session(host).folder
         is_marked = hook_files.has_mark(folder, hook_files.SHOWN) or hook_files.has_mark(folder, hook_files.HEARD)
         return is_marked or not self._conversation(host).is_linked
 
     def thread(self, host: tuple[str, str]) -> str | None:
+        """The agent's own id of the conversation, to continue it; None if the agent has not told one."""
         return hook_files.mark_text(self._session(host).folder, hook_files.THREAD) or None
 
     def set_thread(self, host: tuple[str, str], thread: str) -> None:
+        """Record the agent's own id of the conversation."""
         hook_files.set_mark(self._session(host).folder, hook_files.THREAD, thread)
 
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
+        """A function that returns what happened in the session since its last call. The first call returns all."""
         return SessionFollower(self._session(host))
 
     def _conversation(self, host: tuple[str, str]) -> Conversation:
@@ -85,16 +90,20 @@ class SessionGuide:
             denied=tuple((denial.tool, denial.reason) for denial in denials),
             is_denied=state.status == "done"
             and is_all_work_denied(session.folder, state)
-            and not any(news.kind == "check-held" and news.time >= state.started for news in whole_story(session)),
+            and not _has_proof(session, state),
         )
 
 
-class SessionFollower:
-    """Reads on in the journal of a session with every call. `tells_held`: checks that hold are news, too."""
+def _has_proof(session: Session, state: State) -> bool:
+    """True if exit checks of a phase held since the task began."""
+    return any(news.kind == "check-held" and news.time >= state.started for news in whole_story(session))
 
-    def __init__(self, session: Session, *, tells_held: bool = False) -> None:
+
+class SessionFollower:
+    """Reads on in the journal of a session with every call."""
+
+    def __init__(self, session: Session) -> None:
         self.session = session
-        self.tells_held = tells_held
         self.state = State()
         self.number = 0
         self._offset = 0
@@ -110,7 +119,7 @@ class SessionFollower:
             self.number += 1
             self.state = machine.apply(self.state, event)
             plan = self.session.plan(self.state.plan)
-            news = None if plan is None else _news(event, plan, tells_held=self.tells_held)
+            news = None if plan is None else _news(event, plan)
             if plan is not None and news is not None:
                 kind, at, text = news
                 about = {"session": self.session.id, "phase": plan.stops[at].name, "place": words.place_text(plan, at)}
@@ -119,11 +128,11 @@ class SessionFollower:
 
 
 def whole_story(session: Session) -> list[GuideNews]:
-    """Everything that happened in a session, also the checks that held."""
-    return SessionFollower(session, tells_held=True)()
+    """Everything that happened in a session."""
+    return SessionFollower(session)()
 
 
-def _news(event: Event, plan: Plan, *, tells_held: bool) -> tuple[str, int, str] | None:
+def _news(event: Event, plan: Plan) -> tuple[str, int, str] | None:
     """The kind of the news, the phase that it is about, and its text; None if it is no news."""
     match event:
         case machine.Started():
@@ -135,7 +144,7 @@ def _news(event: Event, plan: Plan, *, tells_held: bool) -> tuple[str, int, str]
         case machine.WentTo():
             return "went-to", event.to, event.reason
         case machine.Blocked():
-            return "blocked", event.at, f"{event.reason} {event.question}"
+            return "blocked", event.at, words.blocked_words(event.reason, event.question)
         case machine.CancelAsked() if event.question:
             return "asked-to-cancel", event.at, event.reason
         case machine.Answered():
@@ -143,8 +152,7 @@ def _news(event: Event, plan: Plan, *, tells_held: bool) -> tuple[str, int, str]
         case machine.Checked():
             stop, all_hold = plan.stops[event.at], all(result.held for result in event.results)
             text = words.checks_in_one_line(event.results, stop, held=all_hold)
-            is_news = not all_hold or (tells_held and event.results)
-            return ("check-held" if all_hold else "check-failed", event.at, text) if is_news else None
+            return ("check-held" if all_hold else "check-failed", event.at, text) if event.results else None
         case machine.SentOn():
             return "sent-on", event.at, ""
         case machine.LetGo():

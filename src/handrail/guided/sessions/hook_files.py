@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 
 from handrail.base import jsonlite
-from handrail.base.files import overwrite, read_regular, remove, replace
+from handrail.base.files import overwrite, read_regular, remove
 from handrail.base.jsonlite import decode_line, encode_line
-from handrail.base.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +27,16 @@ class UnsettledFork(ValueError):
     """The conversation is a fork, and its parent is not known yet."""
 
 
-class SessionRef(Record):
+class SessionRef:
     """Where a session is stored: its folder, project and id, and the host's link to it, if there is one."""
 
-    folder: str
-    project: str
-    session: str
-    link: str | None = None
+    __slots__ = ("folder", "link", "project", "session")
+
+    def __init__(self, folder: str, project: str, session: str, link: str | None = None) -> None:
+        self.folder = folder
+        self.project = project
+        self.session = session
+        self.link = link
 
 
 def link_path(places: UserFolders, agent: str, conversation: str) -> str:
@@ -63,12 +65,16 @@ def read_link(link: str) -> SessionRef | None:
 
 
 def write_link(link: str, ref: SessionRef) -> None:
+    from handrail.base.files import replace
+
     body = jsonlite.dumps({"folder": ref.folder, "project": ref.project, "session": ref.session})
     replace(link, body.encode(), durable=True)
 
 
 def write_unsettled_link(link: str) -> None:
     """Mark a fork whose parent is not known yet. Until then, its gate denies every call."""
+    from handrail.base.files import replace
+
     replace(link, jsonlite.dumps(_FORK).encode(), durable=True)
 
 
@@ -92,8 +98,10 @@ def is_link_absent(link: str) -> bool:
     """True if there is no link. False if that cannot be found out, because then there may be one."""
     try:
         os.lstat(link)
-    except OSError as error:
-        return isinstance(error, FileNotFoundError)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
     return False
 
 

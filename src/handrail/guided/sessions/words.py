@@ -73,7 +73,9 @@ IF_BLOCKED = (
 def allowed_tools(stop: Stop) -> str:
     if stop.allow is not None:
         return ", ".join(stop.allow)
-    return f"all except: {', '.join(stop.deny)}" if stop.deny else "all"
+    if stop.deny:
+        return "all except: " + ", ".join(stop.deny)
+    return "all"
 
 
 def tool_rules(stop: Stop) -> str:
@@ -146,7 +148,9 @@ def session_title(plan: Plan | WorkflowSpec, task: str) -> str:
 
 def status_line(plan: Plan, state: State) -> str | None:
     """`Release > Review [2/3] > 🔍 Static Analysis [1/2]`; None if no workflow is active."""
-    return f"{plan.name} > {place_text(plan, state.at)}" if state.is_active else None
+    if not state.is_active:
+        return None
+    return f"{plan.name} > {place_text(plan, state.at)}"
 
 
 def place_text(plan: Plan, at: int) -> str:
@@ -164,10 +168,14 @@ def step_list(plan: Plan, at: int) -> list[str]:
     """
     first = max(0, min(at - MAX_LISTED // 2, len(plan.stops) - MAX_LISTED))
     last = min(len(plan.stops), first + MAX_LISTED)
-    stops = enumerate(plan.stops[first:last], first)
-    lines = [f"{'▶ ' if i == at else '  '}{i + 1}. {stop.emoji} {stop.name}" for i, stop in stops]
-    before, after = first, len(plan.stops) - last
-    return [*([f"  … {before} before"] if before else []), *lines, *([f"  … {after} after"] if after else [])]
+    lines = [
+        f"{'▶ ' if i == at else '  '}{i + 1}. {plan.stops[i].emoji} {plan.stops[i].name}" for i in range(first, last)
+    ]
+    if first:
+        lines.insert(0, f"  … {first} before")
+    if last < len(plan.stops):
+        lines.append(f"  … {len(plan.stops) - last} after")
+    return lines
 
 
 def card_texts(plan: Plan, state: State) -> CardTexts:
@@ -232,7 +240,7 @@ def context_text(plan: Plan, state: State, values: Mapping[str, str] | None = No
 
 def _news_of_person(state: State) -> list[str]:
     """What a person told the agent, and what a person is asked."""
-    asked = f"**Waiting for a person:** {state.reason} {state.question}"
+    asked = f"**Waiting for a person:** {blocked_words(state.reason, state.question)}"
     return [*([f"**{state.note}**", ""] if state.note else []), *([asked, ""] if state.question else [])]
 
 
@@ -253,7 +261,13 @@ def asked_text(state: State) -> str:
     """What a person is asked; empty if nothing."""
     if state.asks_to_cancel:
         return f"The agent asks to cancel the workflow: {state.reason or 'it gave no reason'}"
-    return f"The agent cannot go on: {state.reason}. It asks: {state.question}" if state.question else ""
+    return f"The agent cannot go on: {blocked_words(state.reason, state.question)}" if state.question else ""
+
+
+def blocked_words(reason: str, question: str) -> str:
+    """Why an agent cannot go on, and what it asks: two sentences, however the reason ends."""
+    mark = "" if reason.endswith(("?", "!", "…")) else "."
+    return f"{reason.rstrip(' .')}{mark} It asks: {question}" if question else reason
 
 
 def waiting_text(state: State) -> str:
@@ -330,9 +344,14 @@ def moved_text(plan: Plan, before: State, after: State) -> str:
         return f"✓ Finished: {origin.name} → {DONE}\n\n{farewell(plan, after)}"
     stop = plan.stops[after.at]
     next_name = plan.stops[after.at + 1].name if after.at + 1 < len(plan.stops) else DONE
-    move = f"✓ {_verb(origin, stop)}: {origin.name} → {stop.emoji} {stop.name}"
-    place = f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {next_name}"
-    return f"{move}\n{place}\n\n{instructions(plan, after)}"
+    return "\n".join(
+        [
+            f"✓ {_verb(origin, stop)}: {origin.name} → {stop.emoji} {stop.name}",
+            f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {next_name}",
+            "",
+            instructions(plan, after),
+        ]
+    )
 
 
 def _verb(origin: Stop, stop: Stop) -> str:

@@ -224,7 +224,7 @@ class _PlaybookLoad:
 
     def playbook(self) -> Playbook | None:
         file = os.path.join(self.path, MANIFEST)
-        hint = "write it, or run `handrail playbook init`; `docs/guides/playbook.md` shows what it says"
+        hint = "write it, or run `handrail playbook init`"
         source = self.read(MANIFEST, file_problem("", file, ""))
         if source is None:
             self.problems = [one._replace(hint=hint) if one.code == "file-missing" else one for one in self.problems]

@@ -467,7 +467,8 @@ def _python(folder: Folder) -> Iterator[CheckCommand]:
         yield CheckCommand((*_interpreter(folder), "-m", "pytest"), configured)
         return
     for below in _TEST_FOLDERS:
-        if files := [name for name in folder.names(below) if _TEST_FILE.fullmatch(name)]:
+        files = [name for name in folder.names(below) if _TEST_FILE.fullmatch(name)]
+        if files:
             start = () if "__init__.py" in folder.names(below) else ("-s", below)
             pattern = () if files[0].startswith("test") else ("-p", "*_test.py")
             source = f"{below}/{files[0]}".removeprefix("./")

@@ -11,7 +11,6 @@ from typing import Any
 
 from handrail import SETTINGS_FILE
 from handrail.app import App
-from handrail.base import files
 from handrail.base.errors import HandrailError, NotFound
 from handrail.extensions.plugins.search import plugin_folders
 from handrail.extensions.registry import workflow_folders
@@ -83,9 +82,14 @@ class LiveCatalog:
 
 def all_definitions(definitions: Definitions) -> AllDefinitions:
     """All definitions of a project. The code of plugins is not tried."""
-    shipped = definitions.shipped
-    entries, plugins = tuple(shipped.entries()), tuple(_plugins(definitions))
-    return AllDefinitions(definitions.catalog, definitions.flows, entries, plugins, shipped.files)
+    shipped_flows = definitions.shipped
+    return AllDefinitions(
+        definitions.catalog,
+        definitions.flows,
+        tuple(shipped_flows.entries()),
+        tuple(_plugins(definitions)),
+        shipped_flows.files,
+    )
 
 
 def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
@@ -97,7 +101,7 @@ def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
 
 
 def _files(app: App) -> Iterator[tuple[str, int, int]]:
-    """Every file and folder from which definitions are read, with its size and time. Shipped ones do not change."""
+    """Every file and folder from which definitions are read, with its time and size. Shipped ones do not change."""
     definitions, project, places = app.definitions, app.project, app.places
     agent_folders = workflow_folders(app.env, places.home)
     roots = [
@@ -110,7 +114,11 @@ def _files(app: App) -> Iterator[tuple[str, int, int]]:
     trust_folders = (os.path.join(places.state, TRUST_FOLDER, kind) for kind in ("projects", "plugins"))
     settings = (os.path.join(folder, SETTINGS_FILE) for folder in (places.config, os.path.join(project, ".handrail")))
     for path in (*settings, *trust_folders, *itertools.islice(_paths_below(dict.fromkeys(roots)), MOST_FILES)):
-        yield path, *files.size_and_time(path)
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        yield path, status.st_mtime_ns, status.st_size
 
 
 def _paths_below(roots: Iterable[str]) -> Iterator[str]:

@@ -287,7 +287,8 @@ class NodeTree:
 
     def forget(self, path: str, at: float) -> None:
         """A phase or step runs again: its row is as before its start."""
-        if (row := self.window.nodes.get(path)) is not None:
+        row = self.window.nodes.get(path)
+        if row is not None:
             if row["kind"] == "step" and row["worked"]:
                 self.add_work_seconds(path, -row["worked"])
             self.set_status(path, "pending", at)
@@ -341,7 +342,8 @@ def _active(tally: dict[str, int]) -> str | None:
 
 def _joint_status(tally: dict[str, int]) -> str:
     """The status of a round or repeat, from those of what is in it."""
-    if (active := _active(tally)) is not None:
+    active = _active(tally)
+    if active is not None:
         return active
     if not tally.get("pending"):
         return "done" if tally.get("done") else "skipped"
