@@ -25,7 +25,7 @@ from handrail.extensions.plugins.search import plugin_folders
 from handrail.extensions.registry import Registry
 from handrail.guided.workflows.keys import GUIDANCE, PHASE, TOOLS, WORKFLOW
 from handrail.guided.workflows.plan import PLACEHOLDERS
-from handrail.guided.workflows.tool_names import VOCABULARY
+from handrail.guided.workflows.spec import VOCABULARY
 from handrail.settings.folders import MARKERS, UserFolders, flow_roots, shipped_flows, workflow_roots
 from handrail.settings.settings import SETTINGS
 from handrail.source.codes import endings, problem_kinds

@@ -12,13 +12,15 @@ def main() -> None:
 
         run(argv[1:], os.environ)
     if argv[:1] == ["mcp"] and argv[1:2] == ["--agent"]:
-        from handrail.agents.calls.servers import mcp_main as mcp
+        from handrail.agents.calls.hook import end
+        from handrail.agents.calls.servers import mcp_main
 
-        sys.exit(mcp(argv[1:]))
+        end(mcp_main(argv[1:]))
     if argv[:2] == ["serve", "--stdio"]:
-        from handrail.agents.calls.servers import serve_main as serve
+        from handrail.agents.calls.hook import end
+        from handrail.agents.calls.servers import serve_main
 
-        sys.exit(serve(argv[1:]))
+        end(serve_main(argv[1:]))
     gc.disable()  # starting creates no garbage; long commands enable it again
     from handrail.cli.main import main as cli
 

@@ -311,10 +311,13 @@ class App:
 
     def names_unknown_to(self, agents: list[str], spec: WorkflowSpec | None = None) -> list[str]:
         """Warnings about names of tools that mean nothing to one of these agents, in a workflow or in all workflows."""
+        specs = self.catalog.with_subworkflows(spec) if spec is not None else self.catalog.workflows.values()
+        phases = [phase for one in specs for phase in one.phases if phase.has_foreign_names]
+        if not phases:
+            return []
         from handrail.guided.workflows.tool_names import not_understood
 
-        specs = self.catalog.with_subworkflows(spec) if spec is not None else self.catalog.workflows.values()
-        return self._lines([problem for one in specs for problem in not_understood(one.phases, agents, self.registry)])
+        return self._lines(not_understood(phases, agents, self.registry))
 
     def warnings(self, flow: FoundFlow, agent: str | None = None) -> list[str]:
         """The warnings in the files that a run of this flow uses, one line each. `agent` works through a workflow."""
@@ -329,7 +332,7 @@ class App:
 
     def _warnings_of(self, spec: WorkflowSpec, agent: str | None) -> list[str]:
         """The warnings of a workflow for the agent that works through it, or else for the installed agents."""
-        agents = [name for name in [agent] if name in self.registry.installable()] if agent else self.installed_agents()
+        agents = [name for name in [agent] if self.registry.is_installable(name)] if agent else self.installed_agents()
         return [*self._lines(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
 
     def _lines(self, problems: list[Diagnostic]) -> list[str]:

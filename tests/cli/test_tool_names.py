@@ -9,7 +9,7 @@ import pytest
 from agents.calls.talking import tell
 from handrail import STEP_TOOL
 from handrail.extensions.registry import Registry
-from handrail.guided.workflows.tool_names import VOCABULARY
+from handrail.guided.workflows.spec import VOCABULARY
 from support import Project
 
 AGENTS = Registry().installable()

@@ -276,14 +276,15 @@ class JsonEntries:
             text = text_edits.remove_items(text, (name,), lambda item: bool(item == own), comments=comments)
         if self.server is not None:
             text = text_edits.remove_member(text, ("mcpServers", self.server[0]), comments=comments)
-        return unless_new(text, before)
+        return None if before is None and text.strip() in ("{}", "") else text  # a new file goes again
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRecipe:
     """A `Recipe` as data: the files that only we use, and our entries in files of others, by path.
 
-    `folders` are left by uninstalling. The functions are those of the optional parts of a recipe.
+    `folders` are left by uninstalling. `reads` are other files that `switched_off` reads. The functions are those of
+    the optional parts of a recipe.
     """
 
     files: Mapping[str, str]
@@ -291,6 +292,7 @@ class FileRecipe:
     trial: Callable[[str, str], StubTrial]
     status: StatusLine | None = None
     folders: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     notes: Callable[[Mapping[str, str | None]], list[str]] | None = None
     switched_off: Callable[[], list[str]] | None = None
     untrusted: Callable[[], list[str]] | None = None
@@ -320,11 +322,6 @@ def below(folder: str, files: Mapping[str, str]) -> dict[str, str]:
     return {os.path.join(folder, name): text for name, text in files.items()}
 
 
-def unless_new(text: str, before: str | None) -> str | None:
-    """The text of a JSON file; None if the file was new and nothing is in it."""
-    return None if before is None and text.strip() in ("{}", "") else text
-
-
 def skill_files() -> dict[str, str]:
     """Path below a folder of skills → text, for the skill that a model may use by itself."""
     with open(os.path.join(handrail.__path__[0], "builtin", "skills", "write-workflow.md"), encoding="utf-8") as file:
@@ -351,9 +348,7 @@ def stub_trial(
     argv: tuple[str, ...], message: Mapping[str, Any], key: str = "session_id", env: Mapping[str, str] | None = None
 ) -> Callable[[str, str], StubTrial]:
     """`Recipe.trial` of a stub. `key` is the member of a message that names its conversation."""
-    return lambda conversation, cwd: StubTrial(
-        argv, compact_json({key: conversation, "cwd": cwd, **message}), env or {}
-    )
+    return lambda id_, cwd: StubTrial(argv, compact_json({key: id_, "cwd": cwd, **message}), env or {})
 
 
 def all_off(paths: Iterable[str]) -> list[str]:
@@ -364,11 +359,8 @@ def all_off(paths: Iterable[str]) -> list[str]:
 def denied_tools(paths: Iterable[str], *names: str) -> dict[str, str]:
     """The whole tools that a setting of these files denies, each with its place: a list, or `TOOL: deny`."""
     found = ((f"`{path}`: `{'.'.join(names)}`", within(read_json(path), *names[:-1]).get(names[-1])) for path in paths)
-    tools = (
-        (place, [one for one in said or () if not isinstance(said, dict) or said[one] == "deny"])
-        for place, said in found
-    )
-    return {str(tool): place for place, denied in tools for tool in denied}
+    rows = ((place, said, tool) for place, said in found for tool in said or ())
+    return {str(tool): place for place, said, tool in rows if not isinstance(said, dict) or said[tool] == "deny"}
 
 
 def read_json(path: str) -> dict[str, Any]:

@@ -142,9 +142,8 @@ def with_caller(arguments: Any, conversation: str, call: Any, cwd: Any, subagent
     return {**as_object(arguments), **who}
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+def step_caller(arguments: Mapping[str, Any], _meta: Mapping[str, Any]) -> StepCaller:
     """Who calls `workflow_step`, from arguments that `with_caller` made."""
-    del meta
     return caller(arguments, "session_id", "agent_id", "call_id")
 
 

@@ -10,6 +10,16 @@ except ImportError:
     except ImportError:  # another interpreter, or one without built-in SHA-256
         from hashlib import sha256
 
+from handrail.base.files import read_regular
+
 
 def hex_digest(data: bytes) -> str:
     return str(sha256(data).hexdigest())
+
+
+def file_digest(path: str) -> str | None:
+    """The digest of a file's content; None if the file does not exist or cannot be read."""
+    try:
+        return hex_digest(read_regular(path))
+    except OSError:
+        return None

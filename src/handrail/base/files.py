@@ -36,6 +36,13 @@ def real_inside(folder: str, path: str) -> str | None:
     return real if real == root or is_below(real, root) else None
 
 
+def upwards(folder: str) -> Iterator[str]:
+    """A folder and all folders above it, the nearest first."""
+    yield folder
+    while (above := os.path.dirname(folder)) != folder:
+        yield (folder := above)
+
+
 CHUNK_BYTES = 64 * 1024
 
 

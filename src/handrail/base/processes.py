@@ -39,7 +39,6 @@ def family(pid: int, mark: str, parents: Mapping[int, int]) -> set[int]:
 
 
 def descendants(pids: set[int], parents: Mapping[int, int] | None = None) -> set[int]:
-    """All direct and indirect children of these processes."""
     parents = living_processes() if parents is None else parents
     result: set[int] = set()
     waiting = list(pids)
@@ -338,18 +337,10 @@ async def _kill_group(process: asyncio.subprocess.Process) -> None:
                 await process.wait()
 
 
-def signal_group(pid: int, number: int) -> None:
-    """Send a signal to all processes in the group of a program."""
+def signal_group(pid: int, number: int) -> bool:
+    """Send a signal to all processes in the group of a program; 0 is none. False if no process is left in it."""
     try:
         os.killpg(pid, number)
-    except (ProcessLookupError, PermissionError):  # already ended
-        return
-
-
-def has_group(pid: int) -> bool:
-    """True if a process is left in the group of a program."""
-    try:
-        os.killpg(pid, 0)
     except (ProcessLookupError, PermissionError):
         return False
     return True
@@ -450,7 +441,7 @@ class RunningProgram:
         parents = possible_family(process.pid, self._begin)
         self._family |= family(process.pid, self.mark, parents)
         self._family &= parents.keys()
-        return process.returncode is None or bool(self._family) or (not parents and has_group(process.pid))
+        return process.returncode is None or bool(self._family) or (not parents and signal_group(process.pid, 0))
 
 
 def _signal(pids: set[int], number: signal.Signals) -> None:

@@ -149,9 +149,8 @@ def _list_shipped(app: App, shell: Shell) -> None:
         return shell.data({"flows": [{**data, "replaced": data["id"] in own_ids} for data in entries]})
     lines = []
     for row in rows:
-        notes = ["replaced by yours"] * (row.id in own_ids) + [
-            f"`{name}` is yours" for name in row.also if name in own_ids
-        ]
+        notes = ["replaced by yours"] * (row.id in own_ids)
+        notes += [f"`{name}` is yours" for name in row.also if name in own_ids]
         lines.append((row.id, ", ".join(row.also), _with_notes(row.description, notes)))
     return print_table(shell, [("NAME", "ALSO", "ABOUT"), *lines])
 

@@ -51,13 +51,12 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            flows: list[str] = []
             if args[0] not in FORMER_COMMANDS and not args[0].startswith("-"):
                 definitions = named_project(ctx, args[1:])
                 if definitions.is_flow(args[0]):
                     return RUN, self.get_command(ctx, RUN), args
                 flows = definitions.flow_names()
-            else:
-                flows = []
             hint = FORMER_COMMANDS.get(args[0]) or did_you_mean(args[0], [*table.COMMANDS, *flows])
             from handrail.driven.artifacts.scope import ticket_key
 

@@ -98,8 +98,7 @@ def _split_options(
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
-        takes_value = takes_values.get(name)
-        if takes_value is None:
+        if (takes_value := takes_values.get(name)) is None:
             if not word or word.startswith("-"):
                 return None
             arguments.append(word)

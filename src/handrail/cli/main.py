@@ -30,8 +30,7 @@ def _exit_code(argv: list[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        call = invocation.parse(argv, os.environ)
-        if call is not None:
+        if (call := invocation.parse(argv, os.environ)) is not None:
             call()
         else:
             from handrail.cli import group  # click, which takes three times as long as Python

@@ -34,9 +34,7 @@ def styled(text: str, *codes: str, err: bool = False) -> str:
 
 def painted(line: str, *, err: bool = False) -> str:
     """The line with its sign in colour: the first one after spaces, or after a time and spaces."""
-    if not shows_colour(sys.stderr if err else sys.stdout):
-        return line
-    return in_colour(line)
+    return in_colour(line) if shows_colour(sys.stderr if err else sys.stdout) else line
 
 
 def in_colour(line: str) -> str:

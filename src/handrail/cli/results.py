@@ -76,9 +76,8 @@ def _session_row(report: SessionReport, run_status: str | None) -> tuple[str, ..
     place = report.status_line or report.plan.name
     status = f"{sign_of(state.status)} {state.status}"
     if report.run and state.is_active:
-        status = (
-            f"{sign_of(LEFT)} {LEFT} (run {report.run} {run_status})" if run_status else f"{status} (run {report.run})"
-        )
+        end = f" {run_status}" if run_status else ""
+        status = f"{f'{sign_of(LEFT)} {LEFT}' if run_status else status} (run {report.run}{end})"
     return report.session, start_text, status, place, clipped(one_line(state.task), WIDEST_CELL)
 
 
@@ -106,9 +105,8 @@ def list_runs(shell: Shell, runs: list[Summary], *, is_part: bool = False, has_c
     rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", *about)]
     for run in newest:
         usage = _usage_cells(run.usage)
-        rows.append(
-            (*_run_row(run), *((", ".join(run.agents), *usage) if has_costs else usage[2:] * is_used + _why(run)))
-        )
+        about_run = (", ".join(run.agents), *usage) if has_costs else usage[2:] * is_used + _why(run)
+        rows.append((*_run_row(run), *about_run))
     print_table(shell, rows)
     if has_costs or is_part or is_used:
         tokens_in, tokens_out, cost = _usage_cells(totals)
@@ -156,7 +154,6 @@ def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:
 
 
 def run_line(run: Summary) -> str:
-    """A run in one line, as the result of a command."""
     status = f"{run.status} (process {run.driver})" if run.driver else run.shown_status
     return f"{run.id}  {plain(run.flow)}  {status}  {one_line(reason_words(run.why))}".rstrip()
 
@@ -170,9 +167,8 @@ def tell_untrusted(app: App, shell: Shell, programs: Sequence[ProgramUse] | None
     if app.trust.holds() or not (app.definitions.own_programs() if programs is None else programs):
         return
     if programs is None:
-        shell.talk(
-            "nobody has trusted this project, so it runs nothing: `handrail trust --show` says what it would run"
-        )
+        why = "nobody has trusted this project, so it runs nothing"
+        shell.talk(f"{why}: `handrail trust --show` says what it would run")
         return
     shell.talk(f"nobody has trusted `{app.project}`, so it runs nothing; with `handrail trust` it would run:")
     for line in program_lines(programs, shell.cwd)[:SHOWN_PROGRAMS]:

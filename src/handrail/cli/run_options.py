@@ -275,10 +275,8 @@ def _print_workflow(app: App, shell: Shell, flow: FoundFlow) -> None:
     """A workflow that an agent is driven through has a task and its phases."""
     spec = app.catalog.find(flow.id.removeprefix("workflow:"))
     stops = [stop.name for stop in app.catalog.plan(spec).stops]
-    usage, about = (
-        f"handrail run {spec.command} TASK... [OPTIONS]",
-        f"Drives an agent through the workflow {spec.name}.",
-    )
+    usage = f"handrail run {spec.command} TASK... [OPTIONS]"
+    about = f"Drives an agent through the workflow {spec.name}."
     if shell.as_json:
         return shell.data({"id": flow.id, "usage": usage, "description": spec.name, "phases": stops})
     lines = [f"Usage: {usage}", "", f"  {one_line(about)}", "", "Phases:", *(f"  {one_line(name)}" for name in stops)]
@@ -303,10 +301,8 @@ def _help_parts(summary: Brief, routes: dict[str, str | None], source: str, widt
         named_agents = dict.fromkeys(summary.agents, "named by the flow")
         yield ["Agents, by routing group (`--route GROUP=AGENT`):", *two_columns({**agents, **named_agents}, width)]
     if summary.asks:
-        yield [
-            "Asks (`--answers FILE`):",
-            *(f"  {line}" for line in wrapped(plain(", ".join(summary.asks)), width - 2)),
-        ]
+        asks = wrapped(plain(", ".join(summary.asks)), width - 2)
+        yield ["Asks (`--answers FILE`):", *(f"  {line}" for line in asks)]
     if plan.env:
         yield ["Variables:", *(f"  {name}" for name in plan.env)]
     yield ["Examples:", *(f"  {plain(line)}" for line in examples(summary))]
@@ -316,9 +312,8 @@ def _help_parts(summary: Brief, routes: dict[str, str | None], source: str, widt
 
 def _usages(summary: Brief) -> list[str]:
     task = " [TASK...]" if summary.takes_task else ""
-    params = "".join(
-        f" --param {param.name}=…" for param in summary.plan.params or () if param.required and param.name != "task"
-    )
+    names = [param.name for param in summary.plan.params or () if param.required and param.name != "task"]
+    params = "".join(f" --param {name}=…" for name in names)
     return [f"{call} {plain(summary.plan.id)}{task}{plain(params)} [OPTIONS]" for call in ("handrail run", "handrail")]
 
 

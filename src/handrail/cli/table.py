@@ -129,8 +129,7 @@ def help_text(columns: int, *, every: bool = False) -> str:
     ]
     name_width = max(map(len, COMMANDS))
     for title, section in SECTIONS.items():
-        names = [name for name in section if title != HIDDEN and (every or name in MAIN)]
-        if names:
+        if names := [name for name in section if title != HIDDEN and (every or name in MAIN)]:
             rows = {name.ljust(name_width): section[name][1] for name in names}
             parts.append([f"{title}:", *two_columns(rows, width)])
     if not every:

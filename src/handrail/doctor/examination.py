@@ -250,11 +250,9 @@ class ExamChoice:
     skip: tuple[str, ...] = ()
 
     def runs(self, name: str, agents: Iterable[str]) -> bool:
-        """True if a checkup of this check can be wanted."""
         return any(self.is_wanted(id_, name) for id_ in ids_of(name, EXAMS[name], agents))
 
     def is_wanted(self, id_: str, name: str) -> bool:
-        """True if a checkup with this id, of this check, is wanted."""
         names = {name, EXAMS[name].category, id_}
         if EXAMS[name].of_agents:
             names |= {*id_.split(".", 1)}

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from handrail import __version__
 from handrail.agents.calls.install import Installer, installer_for
@@ -77,7 +78,6 @@ class AgentHome:
         return filled(text, self.model.url, self.project)
 
     def write(self, files: HomeFiles) -> None:
-        """Write files of the home."""
         for name, text in files.items():
             write_text(os.path.join(self.home, name), self._filled(text))
 
@@ -136,7 +136,7 @@ class AgentHome:
         write_text(fake, f"#!/bin/sh\n{body}\n")
         os.chmod(fake, 0o700)
         paths = [path for path in self.installer().known()["owned"] if not path.endswith(".mcp.json")]
-        texts = {path: text for path in paths if sys.executable in (text := read_text(path))}
+        texts = {path: text for path in paths if sys.executable in (text := Path(path).read_text(encoding="utf-8"))}
         for path, text in texts.items():
             write_text(path, text.replace(sys.executable, fake))
         try:
@@ -144,11 +144,6 @@ class AgentHome:
         finally:
             for path, text in texts.items():
                 write_text(path, text)
-
-
-def read_text(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 def write_text(path: str, text: str) -> None:
@@ -253,6 +248,12 @@ def prepare(place: AgentHome) -> None:
     installer.apply(installer.plan_install())
 
 
+def script_phases(place: AgentHome, attempts: Callable[[str], list[Turn]]) -> None:
+    """The same attempts in two phases: `bound` in the one that denies them, `free` in the one that allows them."""
+    step = place.step("next")
+    place.model.script(*attempts("bound"), step, *attempts("free"), step, Turn("Done."))
+
+
 async def tools(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """Every kind of tool in a read-only phase, and again in a phase that allows everything."""
     offline = place.offline
@@ -269,7 +270,7 @@ async def tools(place: AgentHome) -> AsyncIterator[ProbeRow]:
         ]
         return turns if offline.NOTE is None else [*turns, place.calls((offline.NOTE, {"text": name}))]
 
-    place.model.script(*attempts("bound"), place.step("next"), *attempts("free"), place.step("next"), Turn("Done."))
+    script_phases(place, attempts)
     await place.start("look tea")
     kinds = {
         "main agent": ("write", "", "writing a file"),
@@ -291,25 +292,18 @@ async def subagent(place: AgentHome) -> AsyncIterator[ProbeRow]:
     offline = place.offline
 
     def delegate(name: str) -> list[Turn]:
-        start = tool_turn(offline.subagent(place.program, f"write {name}"), text=DELEGATED)
-        return [start, place.write_turn(name), offline.report("That is all.")]
+        file = f"{name}-sub.txt"
+        start = tool_turn(offline.subagent(place.program, f"write {file}"), text=DELEGATED)
+        return [start, place.write_turn(file), offline.report("That is all.")]
 
-    turns = [
-        *delegate("bound-sub.txt"),
-        place.step("next"),
-        *delegate("free-sub.txt"),
-        place.step("next"),
-    ]
-    place.model.script(*turns, Turn("Done."))
+    script_phases(place, delegate)
     count_before = len(place.model.received())
     await place.start("delegate tea")
     requests = place.model.received()[count_before:]
-    if not _is_of_subagent(place, requests, 1) or (
-        place.has_file("free-sub.txt") and not _is_of_subagent(place, requests, 5)
-    ):
+    did_happen, works = place.has_file("bound-sub.txt"), place.has_file("free-sub.txt")
+    if not _is_of_subagent(place, requests, 1) or (works and not _is_of_subagent(place, requests, 5)):
         yield ProbeRow("subagent", "unknown", "it is not known whether a subagent made the call")
         return
-    did_happen, works = place.has_file("bound-sub.txt"), place.has_file("free-sub.txt")
     yield denied_row("subagent", did_happen=did_happen, works=works, what="writing a file in a subagent")
 
 
@@ -323,16 +317,9 @@ def _is_of_subagent(place: AgentHome, requests: list[ReceivedRequest], number: i
 
 async def headless(place: AgentHome) -> AsyncIterator[ProbeRow]:
     """`handrail run` drives the agent, with stubs for this call only."""
-    turns = [
-        place.write_turn("bound-run.txt"),
-        place.step("next"),
-        place.write_turn("free-run.txt"),
-        place.step("next"),
-    ]
-    place.model.script(*turns, Turn("Done."))
-    await place.perform(
-        [sys.executable, "-I", "-m", "handrail", "run", "look", "tea", "--agent", place.agent, "--json"]
-    )
+    script_phases(place, lambda name: [place.write_turn(f"{name}-run.txt")])
+    command = [sys.executable, "-I", "-m", "handrail", "run", "look", "tea", "--agent", place.agent, "--json"]
+    await place.perform(command)
     did_happen, works = place.has_file("bound-run.txt"), place.has_file("free-run.txt")
     yield denied_row("headless", did_happen=did_happen, works=works, what="writing a file in `handrail run`")
 
@@ -343,7 +330,7 @@ async def live(place: AgentHome) -> AsyncIterator[ProbeRow]:
     The next process of the agent has to be free: otherwise this setting does not switch hooks off.
     """
     path = os.path.join(place.home, place.offline.SETTINGS)
-    old_text = read_text(path)
+    old_text = Path(path).read_text(encoding="utf-8")
     turn = place.write_turn("bound-live.txt")
     turn = turn._replace(before=lambda: write_text(path, place.offline.loosened(old_text)), delay=LIVE_SECONDS)
     try:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from handrail.base.dataclasses import dataclass
 from handrail.base.errors import OnlyPeopleError
+from handrail.base.record import Record
 
 RUN = "HANDRAIL_RUN"
 OPEN = "open-to-agents"
@@ -30,8 +30,7 @@ Signs = tuple[tuple[str, ...], tuple[str, ...]]
 starts, and names of the agent's own program. A name with a `/` is the end of the path of a script."""
 
 
-@dataclass(frozen=True)
-class Caller:
+class Caller(Record):
     """`by` is `person`, `script`, `agent:NAME` or `run:ID`. `sign` is what shows an agent, or None.
 
     `has_shell`: an interactive shell is above, as far as the processes above are known. A terminal alone proves no

@@ -11,7 +11,6 @@ from handrail.extensions.registry import Registry
 
 
 def node_declarations(registry: Registry) -> Mapping[str, Node]:
-    """The declarations of all nodes."""
     kinds = registry.nodes()
     return LazyMapping({name: partial(_node, kinds, name) for name in kinds})
 

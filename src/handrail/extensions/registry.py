@@ -222,7 +222,6 @@ class Registry:
         return kind.open_engine(site)
 
     def engines(self) -> list[str]:
-        """The engines that can store runs."""
         return [*ENGINES, *(name for more in self._plugins for name in more.engines)]
 
     def _agents(self) -> dict[str, Mapping[str, str]]:
@@ -255,7 +254,10 @@ class Registry:
 
     def installable(self) -> list[str]:
         """The agents that our stubs can be installed into: those that use links."""
-        return [name for name in self._usable_hosts() if self.host(name).LINKS]
+        return [name for name in self.hosts() if self.is_installable(name)]
+
+    def is_installable(self, agent: str) -> bool:
+        return self.is_host(agent) and self.unusable(agent) is None and self.host(agent).LINKS
 
     def market(self, agent: str) -> Market:
         """The module of an agent that has marketplaces of plugins. Raises `KeyError` if it has none."""

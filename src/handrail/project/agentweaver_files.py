@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from handrail.base.dataclasses import dataclass
 from handrail.base.files import Unreadable, entries, files_below, is_below, read_limited
+from handrail.base.jsonlite import within
 from handrail.driven.artifacts.names import is_key
 from handrail.driven.artifacts.shelf import ArtifactVersion
 from handrail.driven.flows.plan import path_segment
@@ -53,12 +54,6 @@ def text_of(data: dict[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def object_of(data: dict[str, Any], name: str) -> dict[str, Any]:
-    """A member that is an object; empty if it is missing or something else."""
-    value = data.get(name)
-    return value if isinstance(value, dict) else {}
-
-
 def objects_of(data: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """The objects in a member that is a list."""
     value = data.get(name)
@@ -93,9 +88,9 @@ def read_routing(path: str) -> dict[str, Any]:
 
 def routes_in(data: Any) -> RouteSet:
     """The routes of an object with a default route and groups."""
-    routing = data if isinstance(data, dict) else {}
+    routing = within(data)
     routes: dict[str, Route] = {}
-    for group, entry in ((DEFAULT, routing.get("defaultRoute")), *object_of(routing, "groups").items()):
+    for group, entry in ((DEFAULT, routing.get("defaultRoute")), *within(routing, "groups").items()):
         agent = text_of(entry, "executor") if isinstance(entry, dict) else None
         if agent is None or (routes and group not in GROUPS):
             return f"its group `{group}` is not known or has no route" if routes else "it has no default route"
@@ -165,7 +160,6 @@ class FlowState:
 
 
 def states_in(scope_folder: str) -> Iterator[FlowState | BrokenFile]:
-    """The saved states of a scope."""
     scope = os.path.basename(scope_folder)
     for entry in entries(os.path.join(scope_folder, INNER)):
         if entry.name.startswith(STATE_BEGIN) and entry.name.endswith(STATE_END):
@@ -184,13 +178,13 @@ def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
         raise Unreadable(f"has the version {version!r}; versions {', '.join(map(str, STATE_VERSIONS))} are known")
     if flow_id != flow:
         raise Unreadable(f"is the state of the flow {flow_id!r}, not of the one in its name")
-    status, run = text_of(data, "status"), object_of(data, "executionState")
+    status, run = text_of(data, "status"), within(data, "executionState")
     if status not in STATE_STATUSES:
         raise Unreadable(f"has the status {status!r}")
     phases = [(text_of(phase, "id"), text_of(phase, "status")) for phase in objects_of(run, "phases")]
     reason = text_of(run, "terminationReason")
     stopped_by = reason[len(STOPPED) :].partition(":")[0] if reason and reason.startswith(STOPPED) else None
-    routes = routes_in(object_of(data, "executionRouting") or {"defaultRoute": data.get("launchProfile")})
+    routes = routes_in(within(data, "executionRouting") or {"defaultRoute": data.get("launchProfile")})
     return FlowState(
         path=path,
         flow=flow,
@@ -200,14 +194,14 @@ def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
         run=text_of(run, "publicationRunId") or "unknown",
         issue=text_of(data, "jiraRef"),
         current=text_of(data, "currentStep"),
-        error=text_of(object_of(data, "lastError"), "message"),
+        error=text_of(within(data, "lastError"), "message"),
         reason=reason,
         is_terminated=run.get("terminated") is True,
-        stop_phase=text_of(object_of(data, "continuation"), "stopPhaseId") or stopped_by,
+        stop_phase=text_of(within(data, "continuation"), "stopPhaseId") or stopped_by,
         phases=tuple((id_, status or "pending") for id_, status in phases if id_ is not None),
         implemented=max(_finish_times(run, DEEPEST), default=None),
         routes=routes if isinstance(routes, dict) else None,
-        preset=text_of(object_of(data, "selectedRoutingPreset"), "presetId"),
+        preset=text_of(within(data, "selectedRoutingPreset"), "presetId"),
     )
 
 
@@ -218,7 +212,7 @@ def _finish_times(run: dict[str, Any], deep: int) -> Iterator[float]:
     if run.get("flowKind") in IMPLEMENTING and "done" in states and all(one in ("done", "skipped") for one in states):
         yield from [time for phase in phases if (time := moment_of(phase, "finishedAt")) is not None]
     for step in (step for phase in phases for step in objects_of(phase, "steps") if deep):
-        yield from _finish_times(object_of(object_of(step, "value"), "executionState"), deep - 1)
+        yield from _finish_times(within(step, "value", "executionState"), deep - 1)
 
 
 MANIFEST_END = ".manifest.json"

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from handrail.base.dataclasses import dataclass, replace
 from handrail.base.errors import HandrailError, NotFound, RefusedError, StateError
 from handrail.base.files import Unreadable, entries, files_below, make_private, read_limited, real_inside, write_whole
+from handrail.base.jsonlite import within
 from handrail.driven.artifacts.agentweaver_params import CONTINUES_BY_KIND
 from handrail.driven.artifacts.names import artifact_id
 from handrail.driven.artifacts.scope import issue_key
@@ -40,7 +41,6 @@ from handrail.project.agentweaver_files import (
     import_mark,
     made_by,
     manifests_in,
-    object_of,
     read_object,
     read_routing,
     routes_in,
@@ -83,7 +83,6 @@ class ImportItem:
 
 
 def result_counts(items: list[ImportItem]) -> dict[ImportResult, int]:
-    """How many things have each result."""
     counts = Counter(item.result for item in items)
     return {result: counts[result] for result in RESULT_WORDS}
 
@@ -245,7 +244,7 @@ class AgentWeaverImport:
         return {**shipped_presets(), **usable, **read_user_settings(self.places.config).presets}
 
     def _saved_presets(self, routing: dict[str, Any]) -> dict[str, SavedRoutes]:
-        return {name: self._routes(name, entry) for name, entry in object_of(routing, "namedPresets").items()}
+        return {name: self._routes(name, entry) for name, entry in within(routing, "namedPresets").items()}
 
     def _routes(self, name: str, entry: Any) -> SavedRoutes:
         """The routes of an entry of the routing file, or why they are not taken over."""
@@ -262,7 +261,6 @@ class AgentWeaverImport:
         return os.path.join(self.places.home, FOLDER, ROUTING_FILE)
 
     def _routing_items(self) -> Iterator[ImportItem]:
-        """Take over what the routing file of the user has."""
         path = self._routing_file
         if not os.path.lexists(path):
             return
@@ -274,11 +272,11 @@ class AgentWeaverImport:
         settings = read_user_settings(self.places.config)
         yield from self._take_routes("preset", self._saved_presets(routing), settings.presets)
         flows: dict[str, SavedRoutes] = {}
-        for key, entry in object_of(routing, "flowDefaults").items():
+        for key, entry in within(routing, "flowDefaults").items():
             id_ = self._flow_id(key)
             flows[id_ or key] = "Handrail has no such flow" if id_ is None else self._routes(id_, entry)
         yield from self._take_routes("routes of a flow", flows, settings.flows)
-        if last := list(object_of(routing, "lastUsedByFlow")):
+        if last := list(within(routing, "lastUsedByFlow")):
             note = (
                 "the last choice of a person is no setting; `--preset` or `--agent` chooses, or `flows` in the settings"
             )
@@ -298,7 +296,6 @@ class AgentWeaverImport:
     def _take_routes(
         self, kind: str, sets: dict[str, SavedRoutes], saved: dict[str, dict[str, str]]
     ) -> Iterator[ImportItem]:
-        """Take over routes into the settings."""
         items, section = [], SETTINGS_SECTIONS[kind]
         for name, routes in reversed(sets.items()):  # each is written before those that are there
             result: ImportResult = "left"
@@ -367,7 +364,6 @@ def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactV
 
 
 def _as_settings(routes: dict[str, Route]) -> dict[str, str]:
-    """Routes as the settings have them."""
     return {group: str(route) for group, route in routes.items()}
 
 

@@ -7,14 +7,8 @@ from functools import cached_property
 
 from handrail.base.errors import DefinitionError, HandrailError, NotFound, RefusedError
 from handrail.extensions.registry import built_in_nodes, workflow_folders
-from handrail.settings.folders import (
-    UserFolders,
-    flow_roots,
-    orchestrating_roots,
-    prompt_roots,
-    shipped_flows,
-    workflow_roots,
-)
+from handrail.settings import folders
+from handrail.settings.folders import UserFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,9 +60,9 @@ class Definitions:
         from handrail.guided.workflows.catalog import CatalogCache, read_catalog
 
         memory = CatalogCache(self.places.cache, time.time_ns, self.registry)
-        folders = workflow_folders(self.env, self.places.home)
-        roots = workflow_roots(self.project, self.places, folders, self.plugins.folders("workflows"))
-        catalog = read_catalog(roots, self.registry, memory, orchestrating_roots(self.project, folders))
+        of_agents = workflow_folders(self.env, self.places.home)
+        roots = folders.workflow_roots(self.project, self.places, of_agents, self.plugins.folders("workflows"))
+        catalog = read_catalog(roots, self.registry, memory, folders.orchestrating_roots(self.project, of_agents))
         memory.save()
         return catalog
 
@@ -80,14 +74,13 @@ class Definitions:
 
     @cached_property
     def flow_roots(self) -> list[tuple[str, str]]:
-        return [*flow_roots(self.project, self.places), *self.plugins.folders("flows")]
+        return [*folders.flow_roots(self.project, self.places), *self.plugins.folders("flows")]
 
     @cached_property
     def shipped(self) -> ShippedFlows:
-        """The flows that come with Handrail."""
         from handrail.driven.flows.shipped_flows import ShippedFlows
 
-        return ShippedFlows(shipped_flows())
+        return ShippedFlows(folders.shipped_flows())
 
     def with_shipped(self, name: str) -> FlowCatalog:
         """The flows of this project, and the shipped flow that has this name, if no other flow has it."""
@@ -105,7 +98,7 @@ class Definitions:
         from handrail.driven.flows.load import flow_resources
         from handrail.driven.flows.prompts import PromptLibrary
 
-        roots = prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
+        roots = folders.prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
         prompts = PromptLibrary(roots, lambda id_: find_schema(id_, self.project, self.registry.schema_folders()))
         problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
         resources = flow_resources(self.registry, self.project, prompts)
@@ -126,9 +119,8 @@ class Definitions:
         Else it is a shipped flow, else a shipped workflow. `workflow:NAME` is always a workflow, and `flow:NAME` always
         a flow.
         """
-        kind, plain_name = next(
-            ((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name)
-        )
+        kind = next((mark for mark in MARKS if name.startswith(mark)), "")
+        plain_name = name.removeprefix(kind)
         flow = None if kind == MARKS[0] else self.flows.named(plain_name)
         is_own = flow is not None and not flow.is_shipped
         if kind == MARKS[0] or (not kind and not is_own and self._has_workflow(plain_name)):

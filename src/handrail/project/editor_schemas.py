@@ -16,7 +16,7 @@ from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside, write_whole
 from handrail.driven.flows.keys import FLOW, flow_schema
 from handrail.extensions.declarations import check_declarations, node_declarations
-from handrail.extensions.plugins.manifest import MANIFEST_FILE, manifest_schema
+from handrail.extensions.plugins.manifest import MANIFEST, MANIFEST_FILE
 from handrail.extensions.registry import Registry
 from handrail.guided.workflows.keys import PHASE, WORKFLOW, phase_schema, workflow_schema
 from handrail.settings.settings import SETTINGS, settings_schema
@@ -51,26 +51,21 @@ KINDS = {
     "settings": FileKind(SETTINGS.title, ".handrail/settings.yaml", lambda known: settings_schema(known.executors())),
     "playbook": FileKind(MANIFEST_KEYS.title, ".handrail/playbook/manifest.yaml", lambda _: json_schema(MANIFEST_KEYS)),
     "practice": FileKind(ENTRY.title, ".handrail/playbook/practices/*.md", lambda _: json_schema(ENTRY)),
-    "plugin": FileKind(MANIFEST_FILE, ".handrail/plugins/*/plugin.toml", lambda _: manifest_schema()),
+    "plugin": FileKind(MANIFEST_FILE, ".handrail/plugins/*/plugin.toml", lambda _: json_schema(MANIFEST)),
 }
 
 
 def editor_schema(kind: str, registry: Registry) -> dict[str, Any]:
-    """The schema of a kind of file."""
     row = KINDS[kind]
     about = f"`handrail schema --write` of Handrail {__version__} wrote this file"
     return {"$schema": DRAFT, "$comment": about, "title": row.title, **_with_markdown(row.build(registry))}
-
-
-def schema_name(kind: str) -> str:
-    return f"{kind}.schema.json"
 
 
 def schema_files(registry: Registry) -> Iterator[tuple[str, str]]:
     """The name and the text of the schema file of every kind, and the file that keeps git from storing them."""
     yield GITIGNORE, "*\n!.gitignore\n"
     for kind in KINDS:
-        yield schema_name(kind), json.dumps(editor_schema(kind, registry), indent=1, ensure_ascii=False) + "\n"
+        yield f"{kind}.schema.json", json.dumps(editor_schema(kind, registry), indent=1, ensure_ascii=False) + "\n"
 
 
 def write_schemas(project: str, folder: str, registry: Registry) -> dict[str, bool]:
@@ -103,15 +98,12 @@ def _with_markdown(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     result = dict(schema)
-    for name in _MAPS:
-        if name in result:
-            result[name] = {key: _with_markdown(part) for key, part in result[name].items()}
-    for name in _LISTS:
-        if name in result:
-            result[name] = [_with_markdown(part) for part in result[name]]
-    for name in _SINGLE:
-        if name in result:
-            result[name] = _with_markdown(result[name])
+    for name in result.keys() & {*_MAPS, *_LISTS, *_SINGLE}:
+        value = result[name]
+        if name in _MAPS:
+            result[name] = {key: _with_markdown(part) for key, part in value.items()}
+        else:
+            result[name] = list(map(_with_markdown, value)) if name in _LISTS else _with_markdown(value)
     if "`" in result.get("description", ""):
         result["markdownDescription"] = result["description"]
     if any("`" in text for text in result.get("enumDescriptions", ())):

@@ -126,7 +126,8 @@ async def send_alert(channel: Channel, alert: Alert, env: Mapping[str, str], rul
                 message = {"topic": topic, "title": "Handrail", "message": alert.text}
                 return await _post(channel, f"{server}/", message | ({"priority": 4} if alert.kind == "need" else {}))
             if channel.kind == "telegram":
-                return await _by_telegram(env, alert)
+                await send_telegram(telegram_bot(env), alert.text)
+                return None
             if channel.kind == "command":
                 data = json.dumps(alert.to_json(), ensure_ascii=False).encode("utf-8", "replace")
             elif program_of_desktop(env) == "notify-send":
@@ -134,6 +135,8 @@ async def send_alert(channel: Channel, alert: Alert, env: Mapping[str, str], rul
             else:  # a word must not begin with a dash
                 argv = ["osascript", "-e", _APPLE, f" {alert.text}", "Handrail"]
             await _run_program(argv, data, alert, without_secrets(env, rules=rules))
+    except NodeError as error:
+        raise NotSent(error.message) from None
     except TimeoutError:
         raise NotSent(f"{channel_name(channel)} took more than {counted(SEND_SECONDS, 'second')}") from None
 
@@ -158,18 +161,8 @@ async def _post(channel: Channel, url: str, content: Mapping[str, Any]) -> None:
     path = channel.url.partition("://")[2].partition("/")[2]
     secrets = tuple(secret for secret in (channel.url, path) if len(secret) > 1)
     service = Service(name=channel_name(channel), base=url, headers={}, secrets=secrets, limits=limits)
-    try:
-        async with service:
-            await service.deliver("", content)
-    except NodeError as error:
-        raise NotSent(error.message) from None
-
-
-async def _by_telegram(env: Mapping[str, str], alert: Alert) -> None:
-    try:
-        await send_telegram(telegram_bot(env), alert.text)
-    except NodeError as error:
-        raise NotSent(error.message) from None
+    async with service:
+        await service.deliver("", content)
 
 
 Ring = Callable[[], None]

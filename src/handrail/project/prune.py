@@ -53,13 +53,8 @@ class PruneItem:
     run: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "id": self.id,
-            "name": self.name or None,
-            "status": self.status,
-            "ended": moment(self.ended),
-        }
+        about = {"kind": self.kind, "id": self.id, "name": self.name or None}
+        return {**about, "status": self.status, "ended": moment(self.ended)}
 
 
 @dataclass(frozen=True)
@@ -119,11 +114,7 @@ def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tupl
     removable = [leftover for leftover in leftovers if leftover.work is None]
     if not dry_run:
         removable = [leftover for leftover in removable if asyncio.run(worktrees.sweep(leftover))]
-    items = [
-        PruneItem("worktree", leftover.run or leftover.name, leftover.name, leftover.kind, None)
-        for leftover in removable
-    ]
-    return items, blocked
+    return [PruneItem("worktree", one.run or one.name, one.name, one.kind, None) for one in removable], blocked
 
 
 def _remove(runs: Runs, sessions: Sessions, item: PruneItem, *, aside: bool, removed_ids: set[str]) -> bool:

@@ -49,7 +49,6 @@ def contents(scope: str) -> list[os.DirEntry[str]]:
 
 
 def next_attempt(scope: str) -> str:
-    """The path of the next archive."""
     number = max(map(_number, attempts(scope)), default=0)
     return os.path.join(_archives(scope), f"attempt-{number + 1:04d}")
 

@@ -109,8 +109,6 @@ class Stale:
 
 @dataclass(frozen=True)
 class StageStanding:
-    """A stage as it stands."""
-
     evidence: Evidence
     state: StageState
     stale: tuple[Stale, ...] = ()
@@ -301,7 +299,6 @@ class ScopeContext:
             return []
 
     def evidence(self, stage: Stage) -> Evidence:
-        """What exists of a stage."""
         if not stage.files:
             return Evidence(stage=stage, pieces=self._last_work(stage))
         for kinds in stage.files:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 
 from handrail.base import locks
@@ -17,19 +17,8 @@ from handrail.driven.artifacts.scope import default_scope, issue_key
 from handrail.driven.artifacts.shelf import Shelf
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED
+from handrail.project import scope_archives
 from handrail.project.agentweaver_files import ARCHIVES, not_imported, scope_files
-from handrail.project.scope_archives import (
-    archive_folder,
-    archive_named,
-    attempts,
-    contents,
-    is_unsettled,
-    next_attempt,
-    refuse_link,
-    restore_folder,
-    settle,
-    unknown_archive,
-)
 from handrail.project.scope_stages import (
     ScopeContext,
     ScopeRun,
@@ -129,17 +118,15 @@ class Scopes:
     def view(self, key: str) -> ScopeView:
         """A scope as it stands. Finishes a reset that was killed."""
         for folder in self._folders(key, also_missing=True):
-            if is_unsettled(folder):
+            if scope_archives.is_unsettled(folder):
                 with self._locked(key):
-                    settle(folder)
+                    scope_archives.settle(folder)
         shelf = Shelf(self.runs.shelves.folder_of(key))
         ground = ScopeContext(self.project, key, shelf, tuple(self._runs.get(key, ())), self.env)
-        contents = {record.id: record.sha256 for record in ground.records}
-        standings = judge_stages(map(ground.evidence, self.stages), self._code, contents)
+        digests = {record.id: record.sha256 for record in ground.records}
+        standings = judge_stages(map(ground.evidence, self.stages), self._code, digests)
         stage_paths = {piece.path for one in standings for piece in one.evidence.pieces}
-        artifact_paths = {
-            record.path for record in ground.records if os.path.isfile(os.path.join(self.project, record.path))
-        }
+        paths = {one.path for one in ground.records if os.path.isfile(os.path.join(self.project, one.path))}
         saved = scope_files(os.path.join(self.runs.project, AGENTWEAVER, key))
         return ScopeView(
             key,
@@ -147,13 +134,12 @@ class Scopes:
             [one for one in standings if one.state != "missing" or not one.stage.optional],
             list(ground.runs),
             not_imported(self.state, self.runs.project, saved),
-            len(artifact_paths - stage_paths),
-            [path for folder in self._folders(key) for path in attempts(folder)],
+            len(paths - stage_paths),
+            [path for folder in self._folders(key) for path in scope_archives.attempts(folder)],
             key == default_scope(self.project),
         )
 
     def _folders(self, key: str, *, also_missing: bool = False) -> list[str]:
-        """The folders of a scope."""
         folders = [os.path.join(self.project, root, key) for root in ROOTS]
         return [folder for folder in folders if also_missing or os.path.isdir(folder)]
 
@@ -166,42 +152,38 @@ class Scopes:
             raise RefusedError(f"the scope `{key}` is used by a run that is running: {some(driven)}", hint)
         reset = Reset([], [run for run in runs if run.summary.status not in (*ENDED, "damaged")])
         for folder in self._folders(key):
-            if contents(folder):
-                refuse_link(folder)
+            if scope_archives.contents(folder):
+                scope_archives.refuse_link(folder)
                 files = files_below(folder, without=(ARCHIVES,))
                 sizes = [entry.stat(follow_symlinks=False).st_size for entry in files]
-                reset.archives.append((folder, next_attempt(folder), len(sizes), sum(sizes)))
+                reset.archives.append((folder, scope_archives.next_attempt(folder), len(sizes), sum(sizes)))
         return reset
 
     def reset(self, key: str) -> Reset:
         """Archive everything of a scope. Each of its folders is archived in one step."""
         with self._locked(key):
             for folder in self._folders(key, also_missing=True):
-                settle(folder)
+                scope_archives.settle(folder)
             plan = self.plan_reset(key)
             for folder, _, _, _ in plan.archives:
-                archive_folder(folder)
+                scope_archives.archive_folder(folder)
         return plan
 
     def restore(self, key: str, attempt: str) -> list[str]:
         """Put an archive back. Returns the paths of the archives that were restored."""
         with self._locked(key):
             self.plan_reset(key)
-            return [restore_folder(folder, attempt) for folder in self.having(key, attempt)]
+            return [scope_archives.restore_folder(folder, attempt) for folder in self.having(key, attempt)]
 
     def having(self, key: str, attempt: str) -> list[str]:
         """The folders of a scope that have this archive. Raises `NotFound` if none has it."""
-        archives = {folder: attempts(folder) for folder in self._folders(key)}
-        folders = [folder for folder, paths in archives.items() if archive_named(attempt, paths)]
+        archives = {folder: scope_archives.attempts(folder) for folder in self._folders(key)}
+        folders = [folder for folder, paths in archives.items() if scope_archives.archive_named(attempt, paths)]
         if not folders:
-            raise unknown_archive(attempt, next(iter(archives.values()), []))
+            raise scope_archives.unknown_archive(attempt, next(iter(archives.values()), []))
         return folders
 
-    @contextmanager
-    def _locked(self, key: str) -> Iterator[None]:
-        def busy() -> StateError:
-            return StateError(f"the scope `{key}` is being reset by another process", "wait until it ends")
-
+    def _locked(self, key: str) -> AbstractContextManager[int]:
         path = os.path.join(self.state, "scopes", file_name(self.project), f"{file_name(key)}.lock")
-        with locks.locked(path, PATIENCE, busy):
-            yield
+        busy = f"the scope `{key}` is being reset by another process"
+        return locks.locked(path, PATIENCE, lambda: StateError(busy, "wait until it ends"))

@@ -36,28 +36,24 @@ def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dic
     }
     allowed = {name for name in project_env if name == SEVERITIES or name.endswith(MODEL_ENDING)}
     notes = [f"{label} {wrong}" for label, folder in _places(home, project) for wrong in file_problems(folder)]
+
+    def note(names: Collection[str], why: str) -> None:
+        if names:
+            notes.append(f"{ENV_FILE}: {', '.join(sorted(names))} {why}")
+
     for service, (credential, names) in SERVICES.items():
         service_names = project_env.keys() & names
         if credential in project_env and credential not in user_env:
             allowed |= service_names
         elif service_names:
-            reason = (
-                f"{credential} is not from this file" if credential in user_env else f"it does not set {credential}"
-            )
-            cure = f"set them where {credential} is set" if credential in user_env else f"set {credential} here, too"
-            notes.append(
-                f"{ENV_FILE}: {', '.join(sorted(service_names))} of {service} is not used, because {reason}; {cure}"
-            )
+            why = f"it does not set {credential}; set {credential} here, too"
+            if credential in user_env:
+                why = f"{credential} is not from this file; set them where {credential} is set"
+            note(service_names, f"of {service} is not used, because {why}")
     programs = {name for name in project_env.keys() - allowed if name.endswith(PROGRAM_ENDING)}
-    if programs:
-        notes.append(
-            f"{ENV_FILE}: {', '.join(sorted(programs))} is not used; only the user may choose the program of an agent"
-        )
+    note(programs, "is not used; only the user may choose the program of an agent")
     unknown = project_env.keys() - programs - allowed - frozenset().union(*(names for _, names in SERVICES.values()))
-    if unknown:
-        notes.append(
-            f"{ENV_FILE}: {', '.join(sorted(unknown))} is not used; a project may only set variables of services"
-        )
+    note(unknown, "is not used; a project may only set variables of services")
     return {**user_env, **{name: project_env[name] for name in allowed}}, notes
 
 
@@ -97,23 +93,16 @@ def read_env_file(path: str) -> dict[str, str]:
         text = read_limited(path, MAX_ENV_FILE_BYTES).decode("utf-8", "replace")
     except Unreadable:
         return {}
-    variables: dict[str, str] = {}
-    for line in text.splitlines():
-        if (variable := _variable(line)) is not None:
-            variables[variable[0]] = variable[1]
-    return variables
+    return dict(filter(None, map(_variable, text.splitlines())))
 
 
 def _variable(line: str) -> tuple[str, str] | None:
     name, mark, value = line.strip().removeprefix("export ").partition("=")
     if not mark or name.startswith("#") or not name.strip() or "\0" in line:
         return None
-    return name.strip(), _unquoted(value.strip())
-
-
-def _unquoted(value: str) -> str:
+    value = value.strip()
     is_quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "'\""
-    return value[1:-1] if is_quoted else value
+    return name.strip(), value[1:-1] if is_quoted else value
 
 
 FORGE_TOKENS = (

@@ -10,6 +10,7 @@ import os
 import handrail
 from handrail import SETTINGS_FILE
 from handrail.base.errors import UsageError
+from handrail.base.files import upwards
 from handrail.base.record import Record
 
 TYPE_CHECKING = False
@@ -23,14 +24,8 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 def find_root(start: str) -> str:
     """The nearest folder, from `start` upwards, that is marked as a project; `start` if there is none."""
     start = os.path.realpath(start)
-    folder = start
-    while True:
-        if any(_is_mark(os.path.join(folder, marker)) for marker in MARKERS):
-            return folder
-        above = os.path.dirname(folder)
-        if above == folder:
-            return start
-        folder = above
+    marked = (one for one in upwards(start) if any(_is_mark(os.path.join(one, marker)) for marker in MARKERS))
+    return next(marked, start)
 
 
 def _is_mark(path: str) -> bool:
@@ -49,13 +44,10 @@ class Checkout(Record):
 
 def checkout(folder: str) -> Checkout | None:
     """The Git checkout around a folder; None if there is none. Starts no process."""
-    folder = os.path.realpath(folder)
-    while not _is_mark(mark := os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return Checkout(folder, mark if os.path.isdir(mark) else _shared_data(mark))
+    for top in upwards(os.path.realpath(folder)):
+        if _is_mark(mark := os.path.join(top, ".git")):
+            return Checkout(top, mark if os.path.isdir(mark) else _shared_data(mark))
+    return None
 
 
 def _shared_data(mark: str) -> str:
@@ -102,12 +94,9 @@ class UserFolders:
 
     def _xdg(self, env: Mapping[str, str], name: str, default: str) -> str:
         base = env.get(name, "")
-        if not os.path.isabs(base):
-            base = os.path.join(self.home, default)
-        return os.path.join(base, "handrail")
+        return os.path.join(base if os.path.isabs(base) else os.path.join(self.home, default), "handrail")
 
     def session(self, project: str, session: str) -> str:
-        """The folder of one session of a project."""
         return os.path.join(self.sessions(project), file_name(session))
 
     def sessions(self, project: str) -> str:
@@ -118,11 +107,14 @@ class UserFolders:
         scope = file_name(project) if project else "user"
         return os.path.join(self.state, "installed", f"{file_name(agent)}@{scope}.json")
 
+    def compared(self, agent: str, project: str) -> str:
+        """What an agent's files were when its installations, as a project sees them, were last in order."""
+        return os.path.join(self.state, "compared", f"{file_name(agent)}@{file_name(project)}.json")
+
     def installed_agents(self, agents: Sequence[str], project: str) -> list[str]:
         """Those of the agents that have a record of an installation, for the project or for the user."""
-        return [
-            agent for agent in agents if any(os.path.exists(self.installation(agent, one)) for one in (None, project))
-        ]
+        scopes = (None, project)
+        return [agent for agent in agents if any(os.path.exists(self.installation(agent, one)) for one in scopes)]
 
     def runs(self, project: str) -> str:
         return os.path.join(self.state, "runs", file_name(project))
@@ -162,13 +154,11 @@ def owning_project(places: UserFolders, folder: str) -> str:
 
 
 def has_settings(places: UserFolders, project: str) -> bool:
-    """True if the user or the project has a settings file."""
     folders = (places.config, os.path.join(project, ".handrail"))
     return any(os.path.lexists(os.path.join(folder, SETTINGS_FILE)) for folder in folders)
 
 
 def session_name(agent: str, conversation: str) -> str:
-    """The session id for a conversation of a host."""
     return f"{agent}-{conversation}"
 
 
@@ -240,7 +230,6 @@ def shipped_flows() -> str:
 
 
 def shipped_script(name: str) -> str:
-    """The path of a script that Handrail ships."""
     return os.path.join(handrail.__path__[0], "builtin", "scripts", name)
 
 
@@ -263,5 +252,4 @@ def shown_path(path: str, cwd: str) -> str:
 
 
 def web_page_folder() -> str:
-    """The folder with the files of the web page."""
     return os.path.join(handrail.__path__[0], "web", "page")

@@ -13,11 +13,14 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any
 
 from handrail.base import jsonlite
 from handrail.base.record import Record
 from handrail.source.values import Unresolved
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 VISIBLE_VARIABLES = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "TZ", "TMPDIR",

@@ -124,16 +124,10 @@ def _channel(reader: MappingReader, item: TreeNode) -> Channel | None:
     ((name, value),) = item.value.items()
     if name == "command":
         return _command_channel(reader, value)
-    if name == "webhook":
-        return _address_channel(reader, "webhook", value)
-    if name == "ntfy":
-        return _address_channel(reader, "ntfy", value)
-    reader.on(
-        item,
-        "unknown-key",
-        f"`notify` has no channel `{name}`",
-        did_you_mean(name, CHANNELS_WITH_VALUE) or CHANNEL_EXAMPLE,
-    )
+    if name in ("webhook", "ntfy"):
+        return _address_channel(reader, name, value)
+    hint = did_you_mean(name, CHANNELS_WITH_VALUE) or CHANNEL_EXAMPLE
+    reader.on(item, "unknown-key", f"`notify` has no channel `{name}`", hint)
     return None
 
 
@@ -200,9 +194,8 @@ def read_prune(reader: MappingReader, node: TreeNode | None, before: PruneSettin
     older_than, keep = entries.get("olderThan"), entries.get("keep")
     seconds = parse_duration(older_than.value) if older_than is not None and older_than.kind == "text" else None
     if older_than is not None and seconds is None:
-        reader.on(
-            older_than, "bad-value", f"`olderThan` has to be {DURATION_EXAMPLE}, found {quoted(older_than)}", None
-        )
+        message = f"`olderThan` has to be {DURATION_EXAMPLE}, found {quoted(older_than)}"
+        reader.on(older_than, "bad-value", message)
         return before
     if keep is not None and (keep.kind != "integer" or keep.value < 0):
         reader.on(keep, "bad-value", f"`keep` has to be a whole number, 0 or more, found {found(keep)}", None)
@@ -399,13 +392,11 @@ def agent_named(agent: str, agents: AcpAgents) -> AcpAgent | None:
     choices = ", ".join(f"`{NAMED_AGENT}:{one}`" for one in agents)
     if not agents:
         raise NoSuchAgent(f"`{agent}` is not in your settings", f"write `{ACP_EXAMPLE}` to your settings.yaml")
-    if name:
-        if name not in agents:
-            suggestions = [f"did you mean `{NAMED_AGENT}:{one}`?" for one in nearest(name, agents)[:1]]
-            raise NoSuchAgent(
-                f"`{agent}` is not in your settings", suggestions[0] if suggestions else f"known: {choices}"
-            )
+    if name in agents:
         return agents[name]
+    if name:
+        hint = next((f"did you mean `{NAMED_AGENT}:{one}`?" for one in nearest(name, agents)), f"known: {choices}")
+        raise NoSuchAgent(f"`{agent}` is not in your settings", hint)
     if len(agents) > 1:
         raise NoSuchAgent(f"`{agent}` may be one of several agents of your settings", f"name one: {choices}")
     return next(iter(agents.values()))
@@ -524,8 +515,7 @@ def _rule(reader: MappingReader, item: TreeNode, risks_of: Mapping[str, Collecti
             hint = did_you_mean(name, RULE_SHAPE.by_name) or f"its keys: {', '.join(RULE_SHAPE.by_name)}"
             reader.on(child, "unknown-key", f"an item of `approve` has no key `{name}`", hint)
             where = None
-    source = "your settings"
-    return None if where is None else ApprovalRule(effect.value, tuple(where.items()), source)
+    return None if where is None else ApprovalRule(effect.value, tuple(where.items()), "your settings")
 
 
 def _rule_where(reader: MappingReader, node: TreeNode, names: Collection[str] | None) -> dict[str, str] | None:

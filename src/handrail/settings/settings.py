@@ -16,31 +16,14 @@ from typing import Any
 from handrail import SETTINGS_FILE as FILE
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import DefinitionError
+from handrail.settings import sections
 from handrail.settings.environment import LOGINS
 from handrail.settings.routes import DEFAULT
-from handrail.settings.sections import ACP_FIELD as ACP
-from handrail.settings.sections import (
-    CANCEL_FIELD,
-    AcpAgent,
-    ApprovalRule,
-    Channel,
-    Effects,
-    PruneSettings,
-    WorktreeSettings,
-    known_entries,
-    read_acp_agents,
-    read_notify,
-    read_prune,
-    read_rules,
-    read_worktree,
-    rules_schema,
-)
-from handrail.settings.sections import NOTIFY_FIELD as NOTIFY
-from handrail.settings.sections import PRUNE_SHAPE as PRUNE
-from handrail.settings.sections import WORKTREE_FIELD as WORKTREE
+from handrail.settings.sections import AcpAgent, ApprovalRule, Channel, Effects, PruneSettings, WorktreeSettings
 from handrail.source.definition_files import Root, UnopenedFile, decode
 from handrail.source.diagnostics import Diagnostic, file_problem
-from handrail.source.fields import NOT_BLANK, Field, MappingReader, found, json_schema, limits, quoted, shape
+from handrail.source.field_checks import check_bounds
+from handrail.source.fields import NOT_BLANK, Field, MappingReader, found, json_schema, quoted, shape
 from handrail.source.plain_text import counted
 from handrail.source.suggestions import did_you_mean
 from handrail.source.tree import TreeNode
@@ -110,9 +93,9 @@ SETTINGS = shape(
         most=100,
         schema={"type": "integer", "minimum": 0, "maximum": 100, "not": {"const": 1}},
     ),
-    CANCEL_FIELD,
+    sections.CANCEL_FIELD,
     Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`", schema=_ROUTE),
-    ACP,
+    sections.ACP_FIELD,
     Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
     Field("flows", ("mapping",), "routes per flow, by flow id", schema=_NESTED),
@@ -135,7 +118,7 @@ SETTINGS = shape(
         "prune",
         ("mapping",),
         "only in the user's settings: what `handrail run` removes first: `{olderThan: 30d, keep: 100}`",
-        schema=lambda: {**json_schema(PRUNE), "minProperties": 1},
+        schema=lambda: {**json_schema(sections.PRUNE_SHAPE), "minProperties": 1},
         examples=({"olderThan": "30d", "keep": 100},),
     ),
     Field(
@@ -164,7 +147,7 @@ SETTINGS = shape(
         ("list",),
         "only in the user's settings: effects that `propose` may do, and questions that `approve` may pass, without "
         "asking a person: `git-push`, or `{effect: git-push, where: {branch: handrail/*}}`",
-        schema=rules_schema,
+        schema=sections.rules_schema,
         examples=(["git-push"], [{"effect": "git-push", "where": {"branch": "handrail/*"}}]),
     ),
     Field(
@@ -173,8 +156,8 @@ SETTINGS = shape(
         "only in the user's settings: agents that runs start get your logins of git, GitHub and GitLab",
         default=False,
     ),
-    NOTIFY,
-    WORKTREE,
+    sections.NOTIFY_FIELD,
+    sections.WORKTREE_FIELD,
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
 
@@ -314,6 +297,7 @@ def _changes(
         return node if is_user else None
 
     logins, agent = of_user("agentLogins"), reader.child("agent")
+    agents_of_user = of_user(sections.ACP_FIELD.name, ": a project must not choose a program")
     default = agent and agent._replace(kind="mapping", value={DEFAULT: agent}, keys={})
     return {
         **_read_secrets(reader, before, may_except=is_user),
@@ -333,18 +317,18 @@ def _changes(
         **_read_limits(reader, before),
         "check": read_check(reader, before.check),
         "agent_logins": before.agent_logins if logins is None else bool(logins.value),
-        "prune": read_prune(reader, of_user("prune"), before.prune),
-        "approve": read_rules(reader, of_user("approve"), effects, before.approve),
-        "notify": read_notify(reader, of_user("notify"), before.notify),
-        "acp": read_acp_agents(reader, of_user(ACP.name, ": a project must not choose a program"), before.acp),
-        "worktree": read_worktree(reader, before.worktree, is_user=is_user),
+        "prune": sections.read_prune(reader, of_user("prune"), before.prune),
+        "approve": sections.read_rules(reader, of_user("approve"), effects, before.approve),
+        "notify": sections.read_notify(reader, of_user("notify"), before.notify),
+        "acp": sections.read_acp_agents(reader, agents_of_user, before.acp),
+        "worktree": sections.read_worktree(reader, before.worktree, is_user=is_user),
     }
 
 
 def _read_limits(reader: MappingReader, before: Settings) -> dict[str, Any]:
     """The limits of a run, and where they are. A project must not allow more than the user: the lower one holds."""
     now, places = dict(before.limits), dict(before.limit_places)
-    for name, child in known_entries(reader, reader.child("limits"), LIMITS.by_name, "`limits`"):
+    for name, child in sections.known_entries(reader, reader.child("limits"), LIMITS.by_name, "`limits`"):
         limit = LIMITS.by_name[name]
         if child.kind not in limit.kinds or not 0 < child.value < math.inf:
             what = "whole number" if limit.kinds == ("integer",) else "number"
@@ -382,9 +366,8 @@ def _read_names(reader: MappingReader, *, is_user: bool) -> list[str]:
 def _read_secrets(reader: MappingReader, before: Settings, *, may_except: bool) -> dict[str, tuple[str, ...]]:
     """The names in `secrets`. A project may add names, but it must not except any."""
     names = {"add": before.secrets, "except": before.not_secret}
-    for key, child in known_entries(
-        reader, reader.child("secrets"), SECRETS.by_name, "`secrets`", "write `add: [NAME]` or `except: [NAME]`"
-    ):
+    example = "write `add: [NAME]` or `except: [NAME]`"
+    for key, child in sections.known_entries(reader, reader.child("secrets"), SECRETS.by_name, "`secrets`", example):
         if key == "except" and not may_except:
             message = "a project must not except names from the secrets"
             reader.on(child, "bad-value", message, "write `except` in your own settings file, or rename the variable")
@@ -410,15 +393,9 @@ def _read_patterns(reader: MappingReader, node: TreeNode, key: str) -> tuple[str
 
 
 def _read_count(reader: MappingReader, name: str, before: int) -> int:
-    count, field_ = reader.integer(name), reader.shape.by_name[name]
-    if count is None or field_.least is None or field_.most is None:
-        return before
-    if not field_.least <= count <= field_.most:
-        node = reader.node.value[name]
-        message = f"`{name}` has to be {limits(field_)}, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"`{name}` means: {field_.about}")
-        return before
-    return count
+    node = reader.child(name)
+    is_usable = node is not None and check_bounds(reader, reader.shape.by_name[name], node)
+    return int(node.value) if node is not None and is_usable else before
 
 
 def _read_same_failures(reader: MappingReader, before: int) -> int:

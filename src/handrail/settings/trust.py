@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 
 from handrail.base.errors import UntrustedError
-from handrail.base.files import make_private, read_regular, refuse_shared, remove_record, replace
+from handrail.base.files import make_private, read_regular, refuse_shared, remove, remove_record, replace, upwards
+from handrail.base.jsonlite import dumps, loads
 from handrail.base.record import Record
 from handrail.settings.folders import file_name, shown_path
 from handrail.source.plain_text import one_line
@@ -45,22 +46,16 @@ class TrustStore:
         """The record that trusts a project: its own, or that of a folder above it which trusts everything below."""
         project = os.path.realpath(project)
         refuse_shared(self.state, self.folder)
-        record, folder = self._read(project), project
-        while record is None and folder != os.path.dirname(folder):
-            folder = os.path.dirname(folder)
-            above = self._read(folder)
-            record = above if above is not None and above.below else None
-        return record
+        records = filter(None, map(self._read, upwards(project)))
+        return next((record for record in records if record.below or record.path == project), None)
 
     def grant(self, project: str, at: float, *, below: bool = False) -> TrustRecord:
         """Trust a folder. Repeating it changes nothing but the time."""
-        import json
-
         project = os.path.realpath(project)
         refuse_shared(self.state, self.folder)
         make_private(self.folder)
         record = {"path": project, "at": at, "below": below}
-        replace(self._file(project), json.dumps(record).encode() + b"\n", durable=True)
+        replace(self._file(project), dumps(record).encode() + b"\n", durable=True)
         return TrustRecord(project, at, below=below)
 
     def revoke(self, project: str) -> bool:
@@ -88,10 +83,8 @@ class TrustStore:
 
 
 def _read_record(path: str) -> TrustRecord | None:
-    import json
-
     try:
-        data: Any = json.loads(read_regular(path))
+        data: Any = loads(read_regular(path).decode())
         return TrustRecord(str(data["path"]), float(data["at"]), below=data["below"] is True)
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -211,10 +204,7 @@ class Trust:
             self.word = lambda: True
 
     def unmark(self, run: str) -> None:
-        try:  # noqa: SIM105 - `contextlib` takes longer to import than this module
-            os.unlink(self.mark_of(run))
-        except OSError:
-            pass
+        remove(self.mark_of(run))
 
     def is_marked(self, run: str) -> bool:
         """True if a call trusted this run for itself. It counts while the mark is locked, and for the first drive."""

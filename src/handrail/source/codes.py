@@ -20,8 +20,6 @@ FILE = os.path.join(_BUILTIN, "codes.yaml")
 
 @dataclass(frozen=True)
 class ProblemKind:
-    """One kind of problem."""
-
     code: str
     severity: Severity
     meaning: str
@@ -39,21 +37,21 @@ class Ending:
     cure: str
 
 
+def _rows(path: str) -> dict[str, dict[str, Any]]:
+    import yaml
+
+    with open(path, encoding="utf-8") as file:
+        rows: dict[str, dict[str, Any]] = yaml.safe_load(file)
+    return rows
+
+
 @cache
 def endings() -> dict[str, Ending]:
     """All codes with which steps, runs, sessions and commands end, by code."""
-    import yaml
-
-    with open(os.path.join(_BUILTIN, "endings.yaml"), encoding="utf-8") as file:
-        rows: dict[str, dict[str, Any]] = yaml.safe_load(file)
+    rows = _rows(os.path.join(_BUILTIN, "endings.yaml"))
     return {code: Ending(code, tuple(row["of"]), row["meaning"], row["cure"]) for code, row in rows.items()}
 
 
 @cache
 def problem_kinds() -> dict[str, ProblemKind]:
-    """All kinds of problems, by code."""
-    import yaml
-
-    with open(FILE, encoding="utf-8") as file:
-        rows: dict[str, dict[str, Any]] = yaml.safe_load(file)
-    return {code: ProblemKind(code, **row) for code, row in rows.items()}
+    return {code: ProblemKind(code, **row) for code, row in _rows(FILE).items()}

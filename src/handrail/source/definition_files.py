@@ -69,17 +69,7 @@ class Source:
         severity: Severity = "error",
     ) -> Diagnostic:
         line, column, width = place
-        return Diagnostic(
-            code=code,
-            severity=severity,
-            file=self.file,
-            line=line,
-            column=column,
-            message=message,
-            hint=hint,
-            excerpt=self.line(line),
-            width=width,
-        )
+        return Diagnostic(code, severity, self.file, line, column, message, hint, self.line(line), width)
 
     def echo(self, place: tuple[int, int, int], message: str, hint: str, cause: str) -> Diagnostic:
         """A note: what this place names has errors. `cause` is its file."""
@@ -189,11 +179,8 @@ class Root:
         return result
 
     def _escape_problem(self, entry: str) -> UnopenedFile:
-        return UnopenedFile(
-            "path-escape",
-            f"`{entry}` leads out of the folder that it must stay in",
-            "move it into the folder of the workflows",
-        )
+        message = f"`{entry}` leads out of the folder that it must stay in"
+        return UnopenedFile("path-escape", message, "move it into the folder of the workflows")
 
     def _explain(self, path: str, entry: str, error: OSError) -> UnopenedFile:
         if isinstance(error, FileNotFoundError):
@@ -222,9 +209,8 @@ class Root:
         suggestions = [f"{name}.md"] if f"{name}.md" in names else nearest(name, names)
         if not suggestions:
             return None
-        if suggestions[0].casefold() == name.casefold():
-            return f"did you mean `{suggestions[0]}`? upper and lower case matter"
-        return f"did you mean `{suggestions[0]}`?"
+        case = " upper and lower case matter" if suggestions[0].casefold() == name.casefold() else ""
+        return f"did you mean `{suggestions[0]}`?{case}"
 
 
 def _not_regular(entry: str, is_pipe: bool = False) -> UnopenedFile:

@@ -54,7 +54,7 @@ def file_problem(
     code: str, file: str, message: str, hint: str | None = None, severity: Severity = "error"
 ) -> Diagnostic:
     """A problem that concerns a whole file or folder."""
-    return Diagnostic(code=code, severity=severity, file=file, line=1, column=1, message=message, hint=hint)
+    return Diagnostic(code, severity, file, 1, 1, message, hint)
 
 
 def _encodable(text: str) -> str:

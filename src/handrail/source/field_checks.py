@@ -132,11 +132,7 @@ def refuse_unknown(
         if similar:
             field, value = fields[similar[0]], node.value[name]
             how_to_write = reader.other_kind(field, value) if value.kind not in (*field.kinds, "later") else None
-            hint = (
-                f"did you mean `{field.name}`?"
-                if how_to_write is None
-                else f"did you mean `{field.name}`? {how_to_write}"
-            )
+            hint = " ".join(filter(None, (f"did you mean `{field.name}`?", how_to_write)))
         message = f"`{what}` has no param `{name}`"
         reader.at(reader.source.key_place(name, at), "param-unknown", message, hint)
     return suggestions

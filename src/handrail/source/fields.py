@@ -298,7 +298,6 @@ def json_schema(shape: Shape, value: Mapping[str, Any] | None = None) -> dict[st
 
 
 def field_schema(field: Field, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON Schema of one key."""
     entry: dict[str, Any] = {"type": _types(field.kinds), **_limits(field, value)}
     if field.schema is not None:
         entry = dict(field.schema() if callable(field.schema) else field.schema)
@@ -379,17 +378,14 @@ class ChosenKind:
 
 
 def several_kinds_message(names: list[str]) -> str:
-    """The message for a mapping that names several kinds."""
     return f"{' and '.join(f'`{name}`' for name in names)} are {'two' if len(names) == 2 else len(names)} checks"
 
 
 def short_forms(node: TreeNode, choices: Mapping[str, DeclaredKind]) -> list[str]:
-    """The kinds whose short form the mapping uses."""
     return [name for name in kinds_with_short_form(choices) if name in node.value]
 
 
 def kinds_with_short_form(choices: Mapping[str, DeclaredKind]) -> list[str]:
-    """The kinds that have a short form."""
     return [name for name, choice in choices.items() if choice.short is not None]
 
 

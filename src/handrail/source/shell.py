@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import posixpath
 
+from handrail.base.record import Record
+
 _READERS = frozenset((
     "[", "basename", "cat", "cd", "cmp", "cut", "diff", "dirname", "du", "echo", "egrep", "exit", "export", "false",
     "fgrep", "file", "grep", "head", "jq", "less", "ls", "md5sum", "more", "nl", "od", "printf", "pwd", "readlink",
@@ -23,14 +25,11 @@ _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
 _WRAPPERS = frozenset(("sudo", "env", "command", "nohup", "time", "nice", "exec", "xargs", "builtin"))
 
 
-class PathChange:
+class PathChange(Record):
     """A path that a command line may change. `is_whole`: everything below the path changes too."""
 
-    __slots__ = ("is_whole", "path")
-
-    def __init__(self, path: str, is_whole: bool) -> None:
-        self.path = path
-        self.is_whole = is_whole
+    path: str
+    is_whole: bool
 
 
 def changes(line: str, cwd: str, home: str) -> list[PathChange]:

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any, Literal, NamedTuple
 
 from handrail.base.dataclasses import dataclass
-from handrail.source.values import WrittenFloat, number_text, written
+from handrail.source.values import number_text, written
 
 MAX_DEPTH = 50
 MAX_ALIASED = 20_000
@@ -62,7 +62,7 @@ WORDS: dict[str, tuple[ValueKind, Scalar]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), ("null", None)),
     **dict.fromkeys(("true", "True", "TRUE"), ("boolean", True)),
     **dict.fromkeys(("false", "False", "FALSE"), ("boolean", False)),
-    **{word: ("number", WrittenFloat(float(word.replace(".", "")), word)) for word in _NOT_FINITE_WORDS},
+    **{word: ("number", written(float(word.replace(".", "")), word)) for word in _NOT_FINITE_WORDS},
 }
 _NOT_FINITE = {"Infinity": ".inf", "-Infinity": "-.inf", "NaN": ".nan"}
 _NUMERIC_START = frozenset("0123456789+-.")

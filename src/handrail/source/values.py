@@ -7,13 +7,14 @@ Everything that walks through values is recursive, so `is_too_deep` is called wh
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from handrail.source.patterns import PatternError
 
 
@@ -21,11 +22,6 @@ class WrittenInteger(int):
     """A whole number whose text is not the usual one: `007`, `+5`, `0x1f`."""
 
     text: str
-
-    def __new__(cls, value: int, text: str = "") -> Self:
-        self = super().__new__(cls, value)
-        self.text = text
-        return self
 
     def __repr__(self) -> str:
         return self.text
@@ -36,11 +32,6 @@ class WrittenFloat(float):
 
     text: str
 
-    def __new__(cls, value: float, text: str = "") -> Self:
-        self = super().__new__(cls, value)
-        self.text = text
-        return self
-
     def __repr__(self) -> str:
         return self.text
 
@@ -49,7 +40,9 @@ def written(value: float, text: str) -> float:
     """The number with its text. A plain number if the text is the usual one."""
     if number_text(value) == text:
         return value
-    return WrittenInteger(value, text) if isinstance(value, int) else WrittenFloat(value, text)
+    number = WrittenInteger(value) if isinstance(value, int) else WrittenFloat(value)
+    number.text = text
+    return number
 
 
 def parse_float(text: str) -> float | str:
@@ -60,6 +53,8 @@ def parse_float(text: str) -> float | str:
 
 def typed_value(text: str) -> Any:
     """What a person typed: as JSON if it is JSON, else as text. A number keeps its text, such as `1.10`."""
+    import json
+
     try:
         value = json.loads(text, parse_constant=lambda name: name, parse_float=parse_float)
     except (ValueError, RecursionError):
@@ -69,6 +64,8 @@ def typed_value(text: str) -> Any:
 
 def json_value(text: str | bytes) -> Any:
     """The value of a JSON text. None if it is not JSON, or nested too deeply."""
+    import json
+
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -260,6 +257,8 @@ def _json_pieces(value: Any, line: str) -> Iterator[str]:
 
 
 def _quote(text: str) -> str:
+    import json
+
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -361,9 +360,8 @@ def _contains(whole: Any, part: Any) -> bool:
         return isinstance(part, str) and part in whole
     if isinstance(whole, list):
         return any(same(item, part) for item in whole)
-    raise Unresolved(
-        "contains-needs-list", f"{shown(whole)} is not a text, a list or an object, so it cannot contain a value"
-    )
+    message = f"{shown(whole)} is not a text, a list or an object, so it cannot contain a value"
+    raise Unresolved("contains-needs-list", message)
 
 
 PATTERN_HINT = "a pattern has no look-around and no back-references; escape special characters with `\\`"

@@ -12,16 +12,7 @@ from handrail.base.files import Unreadable, read_limited
 from handrail.tui import keys
 from handrail.tui.context import Feed
 from handrail.tui.frame import Frame, bindings_of
-from handrail.tui.lines.catalog import (
-    catalog_lines,
-    detail_lines,
-    group_id,
-    head_words,
-    is_launchable,
-    listed_rows,
-    problem_lines,
-    text_lines,
-)
+from handrail.tui.lines import catalog
 from handrail.tui.lines.words import Piece, line, spread
 from handrail.tui.reader import LARGEST, ReaderScreen, edit_at
 from handrail.tui.widgets import Bar, Listing
@@ -62,7 +53,7 @@ class CatalogScreen(Frame):
     @property
     def rows(self) -> list[Row]:
         rows = sorted(self.feed.section("entries"), key=lambda row: row.get("order") or 0)
-        return listed_rows(rows, only_problems=self.only_problems)
+        return catalog.listed_rows(rows, only_problems=self.only_problems)
 
     @property
     def row(self) -> Row | None:
@@ -71,20 +62,20 @@ class CatalogScreen(Frame):
     def is_folded(self, id_: str) -> bool:
         """Sources start folded, except the project; kinds start unfolded. With only problems, nothing is folded."""
         is_source = "/" not in id_
-        starts_folded = is_source and id_ != group_id("project") and not self.only_problems
+        starts_folded = is_source and id_ != catalog.group_id("project") and not self.only_problems
         return starts_folded != (id_ in self.toggled_ids)
 
     def draw(self, *, is_held: bool = False) -> None:
         width = self.size.width
         rows, feed = self.rows, self.feed
         prefix = "only problems · " if self.only_problems else ""
-        self.query_one("#head", Bar).show(spread("Catalog", f"{prefix}{head_words(rows)} ", width, "bold"))
+        self.query_one("#head", Bar).show(spread("Catalog", f"{prefix}{catalog.head_words(rows)} ", width, "bold"))
         room = self.entries.room(width)
         lines = feed.instead("the definitions", width)
         if not lines:
             for problem in feed.head.get("settings") or ():  # with an error in them, nothing can be launched
-                lines += problem_lines(problem, room, "")
-            lines += catalog_lines(rows, self.is_folded, room)
+                lines += catalog.problem_lines(problem, room, "")
+            lines += catalog.catalog_lines(rows, self.is_folded, room)
         self.entries.show(lines or [line(None, Piece("   nothing", "dim"))], is_held=is_held)
         if feed.is_ready and not self.has_begun:
             ids = {str(row["id"]) for row in rows}
@@ -93,7 +84,7 @@ class CatalogScreen(Frame):
 
     def _draw_detail(self) -> None:
         pane, row = self.query_one("#detail", Listing), self.row
-        pane.show(list(detail_lines(row, pane.room(self.size.width))) if row is not None else [])
+        pane.show(list(catalog.detail_lines(row, pane.room(self.size.width))) if row is not None else [])
 
     @on(Listing.Moved, "#entries")
     def _draw_selected(self) -> None:
@@ -105,7 +96,7 @@ class CatalogScreen(Frame):
         if action in ("edit", "show"):
             return row is not None and bool(row.get("file"))
         if action == "open":
-            return row is None or is_launchable(row)
+            return row is None or catalog.is_launchable(row)
         return super().is_usable(action)
 
     def label(self, action: str) -> str:
@@ -117,7 +108,7 @@ class CatalogScreen(Frame):
         row, selected_id = self.row, self.entries.selected
         if row is None and selected_id is not None:
             self._turn(selected_id)
-        elif row is not None and is_launchable(row):
+        elif row is not None and catalog.is_launchable(row):
             self.top.launch(f"{row['kind']}:{row['key']}")  # a flow and a workflow may have the same name
         elif row is not None:
             self.top.tell(f"{row.get('name')} cannot be launched: see what is wrong with it")
@@ -132,7 +123,7 @@ class CatalogScreen(Frame):
         if row is None and selected_id and self.is_folded(selected_id) != is_folded:
             self._turn(selected_id)
         elif is_folded and row is not None:
-            self.entries.select(group_id(str(row.get("source")), str(row.get("kind"))))
+            self.entries.select(catalog.group_id(str(row.get("source")), str(row.get("kind"))))
         elif is_folded:
             self.entries.select(selected_id.partition("/")[0])
 
@@ -143,8 +134,8 @@ class CatalogScreen(Frame):
 
     def find_from(self, listing: Listing, by: int) -> None:
         """Find also in what is folded."""
-        sources = {group_id(str(row.get("source"))) for row in self.rows}
-        self.toggled_ids = set() if self.only_problems else sources - {group_id("project")}
+        sources = {catalog.group_id(str(row.get("source"))) for row in self.rows}
+        self.toggled_ids = set() if self.only_problems else sources - {catalog.group_id("project")}
         self.redraw()
         super().find_from(listing, by)
         self.call_after_refresh(lambda: listing.select(listing.selected))  # what was unfolded can be scrolled only then
@@ -158,8 +149,7 @@ class CatalogScreen(Frame):
         return str(problem.get("file") or row["file"]), int(problem.get("line") or 1)
 
     def action_edit(self) -> None:
-        row = self._with_file()
-        if row is not None:
+        if row := self._with_file():
             edit_at(self.top, *self._place(row))
 
     def _with_file(self) -> Row | None:
@@ -180,5 +170,5 @@ class CatalogScreen(Frame):
             self.top.tell(f"`{file}` {error.message}")
             return
         text = data.decode("utf-8", "replace")
-        lines = list(text_lines(text, row.get("problems") or (), file, self.size.width))
+        lines = list(catalog.text_lines(text, row.get("problems") or (), file, self.size.width))
         self.top.push_screen(ReaderScreen(file, lines, file))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import date
 from functools import cached_property
@@ -17,13 +16,11 @@ from handrail.base.dataclasses import dataclass
 from handrail.base.errors import HandrailError
 from handrail.tui.lines.words import LocalTime, Piece, TextLine, error_lines, line
 from handrail.view.live.hub import Hub, WatchedTopic
-from handrail.view.rows.rows import HEAD, ReceivedRows, Row, RowMessage
+from handrail.view.rows.rows import HEAD, ReceivedRows, Row
 from handrail.view.text.columns import ALL_SIGNS, columns
 
 PROBE_SECONDS = 10.0
 """In seconds: how often a topic without changes is asked whether a program of it is still there."""
-KEPT_TAIL = 2_000
-"""Lines of a tail."""
 
 
 class Feed:
@@ -33,8 +30,6 @@ class Feed:
         self.topic = topic
         self.on_change = on_change
         self.received = ReceivedRows()
-        self.tail: deque[Row] = deque(maxlen=KEPT_TAIL)
-        self.lost_count = 0
         self.live: dict[str, Any] = {}
         self.error: HandrailError | None = None
         self.is_ready = False
@@ -42,6 +37,10 @@ class Feed:
     @property
     def head(self) -> Row:
         return self.received.rows.get((HEAD, ""), {})
+
+    @property
+    def tail(self) -> list[Row]:
+        return list(self.received.tail.values())
 
     def section(self, name: str) -> list[Row]:
         return [row for (section, _), row in self.received.rows.items() if section == name]
@@ -66,7 +65,8 @@ class Feed:
             messages, new_place = await topic.messages(*place, clock(), line_number)
             old_live = self.live
             for message in messages:
-                self._take(message)
+                self.received.take(message)
+                self.live = message.get("live") or {}
             lines = next((message["tail"]["seq"] for message in messages if message.get("tail")), line_number)
             if (new_place, lines) != (place, line_number) or self.live != old_live or not self.is_ready:
                 self.is_ready = True
@@ -75,17 +75,6 @@ class Feed:
             topic.check()
             if (topic.place, topic.tail) == (place, line_number):
                 await topic.change(PROBE_SECONDS)
-
-    def _take(self, message: RowMessage) -> None:
-        self.received.take(message)
-        self.live = message.get("live") or {}
-        tail = message.get("tail")
-        if tail:
-            if not tail["base"]:
-                self.tail.clear()
-                self.lost_count = 0
-            self.lost_count += tail.get("lost") or 0
-            self.tail.extend(tail.get("rows") or ())
 
 
 DUMB = ("dumb", "unknown")

@@ -88,11 +88,8 @@ class ChoiceScreen(ModalScreen[str]):
     def _draw(self) -> None:
         pieces: list[Piece] = []
         for number, (word, label) in enumerate(self.choices):
-            mark = "▸" if number == self.selected else " "
-            pieces += [
-                Piece(f"{mark}[ {label} ]", "match" if number == self.selected else "", f"dismiss('{word}')"),
-                Piece(" "),
-            ]
+            mark, style = ("▸", "match") if number == self.selected else (" ", "")
+            pieces += [Piece(f"{mark}[ {label} ]", style, f"dismiss('{word}')"), Piece(" ")]
         self.query_one("#answers", Bar).show(pieces)
 
     def action_choose(self, by: int) -> None:
@@ -117,12 +114,8 @@ class QuitScreen(ChoiceScreen):
         subject = "1 run continues" if count == 1 else f"{count} runs continue"
         stop = {1: "Stop it", 2: "Stop both"}.get(count, "Stop all")
         leave = "Leave them running" if count > 1 else "Leave it running"
-        text = "\n".join(
-            [
-                f"{subject} without this screen.",
-                *(f"{row.get('name')}  {_exactly(row, id_)}" for id_, row in runs.items()),
-            ]
-        )
+        rows = (f"{row.get('name')}  {_exactly(row, id_)}" for id_, row in runs.items())
+        text = "\n".join([f"{subject} without this screen.", *rows])
         super().__init__(text, [(LEAVE, leave), (STOP, stop), (STAY, "Stay")], STAY)
 
 
@@ -257,8 +250,7 @@ def answer_question(top: HandrailApp, topic: str | None) -> None:
     async def ask() -> None:
         topics = [str(row["id"]) for row in rows_by_group(top.entries)["needs"] if row.get("need")]
         for one in dict.fromkeys([topic, *topics] if topic else topics):
-            needs = await asyncio.to_thread(open_needs, top, one)
-            if needs:
+            if needs := await asyncio.to_thread(open_needs, top, one):
                 _ask(top, one, needs[0])
                 return
         top.tell("nothing waits for an answer" if top.home.is_ready else "still reading the runs")
@@ -308,9 +300,8 @@ def _renew(dialog: QuestionScreen, feed: Feed, need: Row) -> None:
 
 def cancel_session(top: HandrailApp, id_: str, row: Row) -> None:
     name = row.get("name") or id_
-    text = (
-        f"Cancel {name}?\n{_exactly(row, id_)}\nThe agent is no longer kept to the workflow; its conversation goes on."
-    )
+    meaning = "The agent is no longer kept to the workflow; its conversation goes on."
+    text = f"Cancel {name}?\n{_exactly(row, id_)}\n{meaning}"
     work = partial(asyncio.to_thread, top.actions.cancel, id_)
     ask(top, text, "Keep it", "Cancel the workflow", work, f"{name} was cancelled")
 

@@ -11,19 +11,8 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from handrail.source.output_text import clean
-from handrail.tui import keys
+from handrail.tui import decisions, keys
 from handrail.tui.context import Feed
-from handrail.tui.decisions import (
-    answer_question,
-    cancel_session,
-    create_example,
-    is_asked,
-    mark_opened,
-    resume_words,
-    run_again,
-    stop_run,
-    try_action,
-)
 from handrail.tui.frame import TWO_PANES, Frame, bindings_of
 from handrail.tui.lines.home import OLDER, group_counts, home_lines, run_detail, session_detail
 from handrail.tui.lines.words import OVER, Piece, TextLine, cell, rule
@@ -141,11 +130,11 @@ class HomeScreen(Frame):
         if action in ("again", "stop"):
             return kind == "run" and (action == "again" or row.get("status") not in OVER)
         if action == "answer":
-            return is_asked(self.top)
+            return decisions.is_asked(self.top)
         return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
 
     def label(self, action: str) -> str:
-        return resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
+        return decisions.resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""
 
     @on(Listing.Moved)
     def _draw_selected(self) -> None:
@@ -162,7 +151,7 @@ class HomeScreen(Frame):
 
     def action_answer(self) -> None:
         row = self.row
-        answer_question(self.top, str(row["id"]) if row is not None and row.get("need") else None)
+        decisions.answer_question(self.top, str(row["id"]) if row is not None and row.get("need") else None)
 
     def action_launch(self) -> None:
         if self.needle:
@@ -171,30 +160,26 @@ class HomeScreen(Frame):
             self.action_catalog()
 
     def action_again(self) -> None:
-        row = self._selected_run()
-        if row is not None:
-            run_again(self.top, _id(row), row)
+        if row := self._selected("run"):
+            decisions.run_again(self.top, _id(row), row)
 
     def action_stop(self) -> None:
-        row = self._selected_run()
+        row = self._selected("run")
         if row is not None and row.get("status") in OVER:
             self.top.tell(f"{row.get('name')} is over")
         elif row is not None:
-            stop_run(self.top, _id(row), row)
+            decisions.stop_run(self.top, _id(row), row)
 
-    def _selected_run(self) -> Row | None:
+    def _selected(self, kind: str) -> Row | None:
         row = self.row
-        if row is None or row.get("kind") != "run":
-            self.top.tell("select a run first")
+        if row is None or row.get("kind") != kind:
+            self.top.tell(f"select a {kind} first")
             return None
         return row
 
     def action_cancel_workflow(self) -> None:
-        row = self.row
-        if row is None or row.get("kind") != "session":
-            self.top.tell("select a session first")
-        else:
-            cancel_session(self.top, _id(row), row)
+        if row := self._selected("session"):
+            decisions.cancel_session(self.top, _id(row), row)
 
     def action_older(self) -> None:
         """Read the next hundred of what ended."""
@@ -206,7 +191,7 @@ class HomeScreen(Frame):
             self.redraw()
 
         if self._unlisted_count:
-            try_action(self.top, read_older)
+            decisions.try_action(self.top, read_older)
         else:
             self.top.tell("nothing is older")
 
@@ -223,15 +208,15 @@ class HomeScreen(Frame):
         return [*entries, *(row for row in self.older_rows if row["id"] not in ids)]
 
     def action_unread(self) -> None:
-        row = self._selected_run()
+        row = self._selected("run")
         if row is not None and row.get("status") != "failed":
             self.top.tell(f"{row.get('name')} did not fail, so it cannot be marked as unread")
         elif row is not None:
-            mark_opened(self.top, str(row["id"]), is_seen=False)
+            decisions.mark_opened(self.top, str(row["id"]), is_seen=False)
             self.top.tell(f"{row.get('name')} is marked as unread")
 
     def action_init(self) -> None:
-        create_example(self.top)
+        decisions.create_example(self.top)
 
     def action_escape(self) -> None:
         self.close_find()

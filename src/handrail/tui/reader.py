@@ -158,8 +158,7 @@ def show_diff(top: HandrailApp, row: Row, width: int) -> None:
 
 def edit_file(top: HandrailApp, path: str) -> None:
     """Open a file of the project in the editor of the person."""
-    real = real_inside(top.project.folder, path)
-    if real is None:
+    if (real := real_inside(top.project.folder, path)) is None:
         top.tell(f"`{path}` is not in the project")
     else:
         edit_at(top, real)
@@ -256,11 +255,8 @@ class LogScreen(Frame):
         if self.error is not None:
             self.lines.show(list(error_lines(self.error.message, [self.error.hint], width)))
             return
-        entries = (
-            (number, entry)
-            for number, entry in enumerate(self.entries, self._dropped_count)
-            if entry.kind in self.kinds
-        )
+        numbered = enumerate(self.entries, self._dropped_count)
+        entries = ((number, entry) for number, entry in numbered if entry.kind in self.kinds)
         self.lines.show(list(log_lines(entries, self.times, self.lines.room(width), wraps=self.wraps)), is_held=is_held)
         if self._at_end and self.entries:
             self._at_end = False

@@ -13,17 +13,8 @@ from handrail.base.errors import NotFound
 from handrail.tui import keys
 from handrail.tui.decisions import mark_opened, resume_words, run_again, stop_run
 from handrail.tui.frame import THREE_PANES, Views, bindings_of
+from handrail.tui.lines import run
 from handrail.tui.lines.home import question_by_path
-from handrail.tui.lines.run import (
-    MOST_WHY,
-    artifact_lines,
-    check_lines,
-    head_pieces,
-    reason_lines,
-    step_lines,
-    summary_lines,
-    tail_lines,
-)
 from handrail.tui.lines.run_tree import FoldedTree, timeline_lines, tree_lines
 from handrail.tui.lines.words import OVER, Piece, TextLine, line, rule
 from handrail.tui.reader import LogScreen, edit_file, show_artifact, show_diff, show_step
@@ -77,7 +68,7 @@ class RunScreen(Views):
             self.query_one("#head", Bar).show((Piece(self.id_there, "bold"),))
             self.pane("tree").show(lines)
             return
-        head = head_pieces(self.head, self.id_there, self.times, width)
+        head = run.head_pieces(self.head, self.id_there, self.times, width)
         self.query_one("#head", Bar).show(head)
         failed_count = sum(1 for row in self.section("checks") if row.get("held") is False)
         self.draw_tabs({ARTIFACTS: len(self.section("artifacts")), CHECKS: f"✗{failed_count}" if failed_count else ""})
@@ -93,7 +84,7 @@ class RunScreen(Views):
         """The tree; above it, where it is not scrolled away, why the run ended."""
         tree, reason_pane = self.pane("tree"), self.pane("why")
         width = tree.room(self.size.width)
-        reasons = list(reason_lines(self.head, width, max(MOST_WHY, self.size.height // 4)))
+        reasons = list(run.reason_lines(self.head, width, max(run.MOST_WHY, self.size.height // 4)))
         reason_pane.display, reason_pane.styles.height = bool(reasons), len(reasons)
         reason_pane.show(reasons)
         steps = tree_lines(self.steps, self.folds, self.times, width, question_by_path(self.section("needs")))
@@ -189,22 +180,22 @@ class RunScreen(Views):
         if view == TAIL:
             return self._tail(width)
         if view == SUMMARY:
-            return summary_lines(self.head, width)
+            return run.summary_lines(self.head, width)
         if view == ARTIFACTS:
-            return artifact_lines(self.section("artifacts"), self.times, width)
+            return run.artifact_lines(self.section("artifacts"), self.times, width)
         if view == CHECKS:
-            return check_lines(self.section("checks"), self.times, width)
+            return run.check_lines(self.section("checks"), self.times, width)
         return timeline_lines(self.steps, self.section("bars"), self.folds, self.times, width)
 
     def _tail(self, width: int) -> Iterable[TextLine]:
         rows = [row for row in self.feed.tail if row.get("n", 0) > self._cleared_to]
         if not rows:
             return [line(None, Piece("   no output yet", "dim"))]
-        return tail_lines(rows, self.times, width, wraps=self.wraps, lost_count=self.feed.lost_count)
+        return run.tail_lines(rows, self.times, width, wraps=self.wraps, lost_count=self.feed.received.lost_count)
 
     def _step(self, width: int, id_: str | None = None) -> Iterable[TextLine]:
         parts = {name: self.section(name) for name in ("checks", "artifacts")}
-        return step_lines(self.steps, id_ or self.pane("tree").selected, parts, self.times, width)
+        return run.step_lines(self.steps, id_ or self.pane("tree").selected, parts, self.times, width)
 
     def action_view(self, number: int) -> None:
         if number == LOG:

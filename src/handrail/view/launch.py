@@ -27,15 +27,7 @@ from handrail.settings.secrets import masked
 from handrail.settings.settings import GROUPS
 from handrail.source.output_text import clean
 from handrail.source.values import shown
-from handrail.view.actions import (
-    TASK,
-    LaunchForm,
-    WrongFields,
-    declared_params,
-    kind_of_param,
-    request_of,
-    wrong_routes,
-)
+from handrail.view import actions
 from handrail.view.text.run import bound_warnings, brief_estimate
 
 MOST_LOOKED_AT = 20
@@ -69,7 +61,7 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
         "name": name,
         "description": clean(plan.description),
         "source": flow.source,
-        "fields": [_field(param) for param in declared_params(plan)],
+        "fields": [_field(param) for param in actions.declared_params(plan)],
         "hasTask": takes_task(plan),
         "isOpen": plan.params is None or plan.is_foreign,
         "groups": routed_groups(app, flow),
@@ -87,12 +79,12 @@ def offer_launch(app: App, name: str, scope: str = "") -> dict[str, Any]:
 def _field(param: Param) -> dict[str, Any]:
     return {
         "name": param.name,
-        "kind": kind_of_param(param),
+        "kind": actions.kind_of_param(param),
         "required": param.required,
         "default": masked(param.default),
         "about": clean(param.about),
         "choices": [{"value": choice, "label": clean(shown(choice))} for choice in param.choices],
-        "multiline": param.name == TASK,
+        "multiline": param.name == actions.TASK,
     }
 
 
@@ -114,9 +106,8 @@ def routed_groups(app: App, flow: FoundFlow, routing_of_run: Routed | None = Non
         name = f"{phase.shape or phase.id}/{step.id}"
         rounds = max((membership.last for membership in phase.within), default=1)
         route_of_step = agent_of(routing, step.routing_group, own_of(step) or (None, None))
-        row["steps"].setdefault(
-            name, {"step": name, "rounds": rounds, "route": None if route_of_step is None else str(route_of_step)}
-        )
+        own_words = None if route_of_step is None else str(route_of_step)
+        row["steps"].setdefault(name, {"step": name, "rounds": rounds, "route": own_words})
     return [{**row, "steps": list(row["steps"].values())} for row in groups.values()]
 
 
@@ -140,6 +131,7 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
     is_changed = flow.id in run.about.flows and run.about.flows[flow.id][1] != flow.text
     assert flow.plan is not None
     ids, first_phase = [phase.id for phase in run.plan.phases], first_unfinished(run.state, run.plan.phases)
+    starts = ids if first_phase is None else ids[: ids.index(first_phase) + 1]  # all phases before it are finished
     return {
         "mode": "new",
         "modes": ["new", *modes],
@@ -152,9 +144,7 @@ def _previous(app: App, flow: FoundFlow, run: LoadedRun | None) -> dict[str, Any
             "params": {name: _as_written(value) for name, value in masked(run.about.request.params).items()},
             "routes": [{"group": row["group"], "route": row["route"]} for row in routed_groups(app, flow, run.routing)],
             "limits": run.bounds.named,
-            "from": ids
-            if first_phase is None
-            else ids[: ids.index(first_phase) + 1],  # all phases before it are finished
+            "from": starts,
             "changed": [clean(one) for one in differences(run.plan, flow.plan)] if is_changed else [],
         },
     }
@@ -186,17 +176,13 @@ def _next_path(run: LoadedRun) -> str | None:
         return None
     name = path_segment(phase.id)
     finished_paths = {path for path, step in run.state.steps.items() if step.status in ("done", "skipped")}
-    return next(
-        (path for step in phase.steps if (path := f"{name}/{path_segment(step.id)}") not in finished_paths), name
-    )
+    paths = (f"{name}/{path_segment(step.id)}" for step in phase.steps)
+    return next((path for path in paths if path not in finished_paths), name)
 
 
 def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
     """How many steps run at least, and at most. Steps of nested flows are not counted."""
-    ids = [phase.id for phase in plan.phases]
-    start = ids.index(request.start) if request.start in ids else 0
-    end = ids.index(request.until) + 1 if request.until in ids else len(ids)
-    phases = plan.phases[start:end]
+    phases = request.phases(plan)
     minimum, is_certain = 0, True
     for phase in phases:
         for step in phase.steps:
@@ -206,7 +192,7 @@ def step_range(plan: FlowPlan, request: RunRequest) -> tuple[int, int]:
     return minimum, sum(len(phase.steps) for phase in phases)
 
 
-def preview_launch(app: App, form: LaunchForm) -> dict[str, Any]:
+def preview_launch(app: App, form: actions.LaunchForm) -> dict[str, Any]:
     """What a launch would do: `rows` and `lines` of the dry run, each step with its route, and the `estimate`.
 
     `fails` are the paths that would fail. Equal rounds of a repeat are there once. Raises `WrongFields`.
@@ -214,7 +200,7 @@ def preview_launch(app: App, form: LaunchForm) -> dict[str, Any]:
     app = app.reread()
     flow = app.definitions.flow_named(form.name)
     app.check_settings()
-    request = request_of(app, flow, form)
+    request = actions.request_of(app, flow, form)
     rows = app.runs.preview(app.flows, flow, request)
     assert flow.plan is not None
     table = {**app.runs.table(flow.plan, None), **request.table}
@@ -223,13 +209,12 @@ def preview_launch(app: App, form: LaunchForm) -> dict[str, Any]:
     find = lambda name: plans[name].plan if name in plans else None  # noqa: E731 - three words
     route = partial(_route_at, flow.plan, find, routing)
     rows_with_counts = list(_once_per_repeat(flow.plan, rows))
+    data = rows_to_json(row for row, _ in rows_with_counts)
     estimate = estimate_run(app.runs, app.flows, flow, request)
     return {
         "rows": [
-            {**data, "route": route(row.path), "again": count}
-            for (row, count), data in zip(
-                rows_with_counts, rows_to_json(row for row, _ in rows_with_counts), strict=True
-            )
+            {**one, "route": route(row.path), "again": count}
+            for (row, count), one in zip(rows_with_counts, data, strict=True)
         ],
         "lines": [line for row, count in rows_with_counts for line in _lines(row, route(row.path), count)],
         "fails": [row.path for row in rows if row.verdict == "fails"],
@@ -278,9 +263,8 @@ def save_routes(app: App, target: RoutesTarget, name: str, routes: Mapping[str, 
     """
     app.refuse_agents("routes")
     chosen_routes = {group: route for group, route in routes.items() if route}
-    problems = list(wrong_routes(app.registry, chosen_routes))
-    if problems:
-        raise WrongFields(problems)
+    if problems := list(actions.wrong_routes(app.registry, chosen_routes)):
+        raise actions.WrongFields(problems)
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise RefusedError("the name is empty, too long or not printable", "use letters, digits and `-`")
     if not chosen_routes:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from handrail.base.dataclasses import dataclass, field
 from handrail.base.errors import StateError, UsageError
-from handrail.base.files import make_private, read_regular, replace
+from handrail.base.files import identity, make_private, read_regular, replace, size_and_time
 from handrail.settings.folders import file_name
 
 LINK_SECONDS = 600
@@ -38,9 +38,8 @@ class Credentials:
 
     def fit(self, user: str, password: str) -> bool:
         """True if both are right. Takes equally long for right and wrong ones."""
-        matches = [
-            hmac.compare_digest(_digest(a), _digest(b)) for a, b in ((self.user, user), (self.password, password))
-        ]
+        pairs = ((self.user, user), (self.password, password))
+        matches = [hmac.compare_digest(_digest(a), _digest(b)) for a, b in pairs]
         return all(matches)
 
 
@@ -79,9 +78,8 @@ class Doorkeeper:
 
     def new_cookie(self) -> str:
         cookie, now = secrets.token_urlsafe(32), self._clock()
-        valid_cookies = {
-            digest: expiry for digest, expiry in {**self._read_cookies(), **self._cookies}.items() if expiry >= now
-        }
+        cookies = {**self._read_cookies(), **self._cookies}
+        valid_cookies = {digest: expiry for digest, expiry in cookies.items() if expiry >= now}
         self._cookies = dict(list(valid_cookies.items())[1 - MOST_COOKIES :])
         self._cookies[_digest(cookie)] = now + COOKIE_SECONDS
         if self._keep_cookies is not None:
@@ -232,18 +230,15 @@ class ServerFolder:
     def __init__(self, state: str, project: str) -> None:
         self.folder = os.path.join(state, FOLDER, file_name(os.path.realpath(project)))
         make_private(self.folder)
-        self._read_mark: tuple[int, int] | None = None
+        self._read_mark: object = None
         self._cookies: dict[str, float] = {}
 
     def cookies(self) -> Mapping[str, float]:
         """The digests of cookies, with the times until which they are valid. Read again only after a change."""
         path = self._path("cookies")
-        try:
-            status = os.stat(path)
-        except OSError:
-            return {}
-        if self._read_mark != (status.st_mtime_ns, status.st_ino):
-            self._read_mark, self._cookies = (status.st_mtime_ns, status.st_ino), {}
+        mark = identity(path), size_and_time(path)
+        if self._read_mark != mark:
+            self._read_mark, self._cookies = mark, {}
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 data = json.loads(read_regular(path))
                 self._cookies = {str(digest): float(expiry) for digest, expiry in data.items()}

@@ -143,9 +143,8 @@ class Api:
         if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SEEN or not all(map(_is_row, ids)):
             raise UsageError("`ids` has to be a list of rows of home", "such as `run:ID`")
         self.actions.refuse("seen")
-        rows = {f"run:{id_}" for id_ in self.app.runs.engine.ids()} | {
-            f"session:{one.id}" for one in self.app.sessions.all()
-        }
+        rows = {f"run:{id_}" for id_ in self.app.runs.engine.ids()}
+        rows |= {f"session:{one.id}" for one in self.app.sessions.all()}
         known_ids = [id_ for id_ in ids if id_ in rows]  # others are ignored: a run may have been removed meanwhile
         for id_ in known_ids:
             mark_seen(self.app, id_)
@@ -210,10 +209,8 @@ class Api:
     def log(self, request: Request) -> Any:
         """A page of the log, the newest first."""
         query = request.query_params
-        kinds = tuple(filter(None, query.get("kind", "").split(",")))
-        log_query = LogQuery(
-            query.get("q", "")[:MOST_QUERY], kinds, query.get("under", ""), query.get("before") or None
-        )
+        text, kinds = query.get("q", "")[:MOST_QUERY], tuple(filter(None, query.get("kind", "").split(",")))
+        log_query = LogQuery(text, kinds, query.get("under", ""), query.get("before") or None)
         page = search_log(self.app.runs, self._run(request), log_query)
         return {**page, "rows": page["rows"][::-1]}
 

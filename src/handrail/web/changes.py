@@ -44,11 +44,7 @@ Cursors = dict[str, tuple[str, int, int]]
 def cursors_in(text: str) -> Cursors:
     """The cursors in an id of an event, such as `run:r-7f3k2m=1.0/4213/880`. What is not one is left out."""
     matches = (_CURSOR.fullmatch(part) for part in text[:4_000].split(","))
-    return {
-        match["topic"]: (match["epoch"], int(match["seq"]), int(match["tail"] or 0))
-        for match in matches
-        if match is not None
-    }
+    return {match["topic"]: (match["epoch"], int(match["seq"]), int(match["tail"] or 0)) for match in matches if match}
 
 
 class Changes:

@@ -267,10 +267,8 @@ def _config(application: ASGIApp, exposure: Exposure) -> uvicorn.Config:
     try:
         config.load()
     except OSError as error:  # also if a file is no certificate or key
-        reason = error.strerror or str(error)
-        raise UsageError(
-            f"TLS cannot be used: {reason}", "look at the files of `--tls-cert` and `--tls-key`"
-        ) from error
+        message = f"TLS cannot be used: {error.strerror or error}"
+        raise UsageError(message, "look at the files of `--tls-cert` and `--tls-key`") from error
     return config
 
 

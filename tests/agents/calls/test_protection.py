@@ -205,9 +205,20 @@ def test_a_setting_that_switches_hooks_off_is_said_at_the_start_and_when_the_con
 def test_a_changed_stub_is_said(project: Project) -> None:
     project.workflow("w", ["look", "build"])
     assert project.run("install", "claude").code == 0
-    (home(project) / ".claude/skills/handrail/bin/gate").write_text("exit 0\n")
     begun = said(project, "UserPromptExpansion", command_name="workflow", command_args="w tea")
+    assert "systemMessage" not in begun
+    (home(project) / ".claude/skills/handrail/bin/gate").write_text("exit 0\n")
+    begun = said(project, "UserPromptExpansion", command_name="workflow", command_args="--replace w tea")
     assert "not as `handrail install claude` writes it" in begun["systemMessage"]
+
+
+def test_a_planted_setting_of_the_project_is_said(project: Project) -> None:
+    project.workflow("w", ["look", "build"])
+    assert project.run("install", "claude", "--project").code == 0
+    begun = said(project, "UserPromptExpansion", command_name="workflow", command_args="w tea")
+    assert "systemMessage" not in begun
+    (project.folder / ".claude" / "settings.json").write_text('{"disableAllHooks": true}')
+    assert PLANTED in said(project, "SessionStart", source="resume")["systemMessage"]
 
 
 def test_the_tool_says_that_hooks_do_not_run(active: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ START = {
     "hook_event_name": "UserPromptExpansion",
     "expansion_type": "slash_command",
     "command_name": "workflow",
-    "command_args": "w a task",
+    "command_args": "review a task",
 }
 PREPARE = (
     "import sys; from handrail.agents.calls.servers import McpServer;"
@@ -25,15 +25,20 @@ PREPARE = (
 
 
 def test_the_hook_that_starts_a_workflow_imports_nothing_costly(project: Project) -> None:
-    project.workflow("w", ["look", "build"])
     project.run("install", "claude")
     message = json.dumps({**START, "cwd": str(project.folder), "transcript_path": str(project.folder / "none.jsonl")})
     argv = [sys.executable, "-I", "-X", "importtime", "-m", "handrail", "hook", "claude"]
-    ended = subprocess.run(argv, input=message, capture_output=True, text=True, cwd=project.folder, check=True)
-    assert "Look" in ended.stdout
-    loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
-    assert "handrail.app" in loaded
-    assert not loaded & COSTLY
+
+    def loaded(message: str) -> set[str]:
+        ended = subprocess.run(argv, input=message, capture_output=True, text=True, cwd=project.folder, check=True)
+        assert "Workflow path" in ended.stdout
+        return {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+
+    first, second = loaded(message), loaded(message.replace("11111111", "22222222"))
+    assert "handrail.agents.calls.install" in first
+    assert not first & COSTLY
+    assert "handrail.app" in second
+    assert not second & {"handrail.agents.calls.install", "dataclasses", "inspect", *COSTLY}, "nothing changed since"
 
 
 def test_the_server_of_workflow_step_prepares_without_costly_imports() -> None:

@@ -188,7 +188,7 @@ class InMemory:
         durable = MemoryRun(kept, self.site.clock, outside)
         for event in life.begin(kept.history):
             durable.record(event)
-        if life.needs_preparation and not kept.is_prepared:
+        if not kept.is_prepared:
             life.prepare()
         kept.is_prepared, kept.is_driven, kept.is_stop_requested = True, True, False
         has_answer = lambda: any(q.id in kept.answers for q in durable.state.questions.values())  # noqa: E731

@@ -13,7 +13,6 @@ import pytest
 from driven.runs.recorded import Recorder, constant
 from handrail.driven.runs.estimate import (
     MEASURES,
-    AgentComparison,
     Estimate,
     Spread,
     estimate_from,
@@ -96,14 +95,14 @@ def test_estimates_hold_what_they_state_on_twenty_recorded_runs(project: Project
     app = recorder.fresh()
     flow = app.definitions.flow_named("loop")
     assert flow.plan is not None
-    agents = AgentComparison(round_groups(flow.plan.phases), partial(plan_named, {flow.id: flow.plan}))
+    estimate = partial(estimate_from, "loop", round_groups(flow.plan.phases), partial(plan_named, {flow.id: flow.plan}))
     past = list(past_runs(app.runs, "loop"))
     assert len(past) == RUNS
     inside: dict[tuple[int, str], list[bool]] = {}
     stated: set[float] = set()
     for left_out in range(RUNS):
-        found = estimate_from("loop", agents, past[left_out][1], [*past[:left_out], *past[left_out + 1 :]])
-        real = estimate_from("loop", agents, past[left_out][1], [past[left_out]])
+        found = estimate(past[left_out][1], [*past[:left_out], *past[left_out + 1 :]])
+        real = estimate(past[left_out][1], [past[left_out]])
         for part, (likely, one) in enumerate(zip(intervals(found), intervals(real), strict=True)):
             for name in MEASURES:
                 spread_, value = likely[name], one[name]
@@ -115,7 +114,7 @@ def test_estimates_hold_what_they_state_on_twenty_recorded_runs(project: Project
     assert stated == {0.8}
     assert len(inside) == 4 * len(MEASURES)
     assert {key: sum(held) / RUNS for key, held in inside.items() if sum(held) / RUNS < 0.8} == {}
-    whole = estimate_from("loop", agents, past[0][1], past).whole
+    whole = estimate(past[0][1], past).whole
     assert whole.usd is not None
     assert whole.usd.low < whole.usd.usual < whole.usd.high
 

@@ -23,7 +23,7 @@ from acp.core import ClientSideConnection
 from pydantic import ValidationError
 
 from handrail import __version__
-from handrail.base.dataclasses import dataclass
+from handrail.base.dataclasses import dataclass, field
 from handrail.base.files import is_below, real_inside
 from handrail.base.processes import GRACE, Task, signal_group, start, wait_for_exit
 from handrail.source.values import shown
@@ -42,10 +42,6 @@ class Policy:
     permissions: str
     project: str
     guarded: tuple[str, ...] = ()
-
-    def may_go_unasked(self, kind: str | None) -> bool:
-        """True if the agent may do this without a request: it can be seen only afterwards."""
-        return self.permissions != "read" or kind not in (*CHANGES, "execute")
 
     def refusal(self, kind: str | None, paths: Iterable[str]) -> str | None:
         """Why a tool call is refused; None if it is allowed."""
@@ -149,8 +145,7 @@ class Client:
             self.say("text", text=self.text)
         self.text = ""
 
-    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        del session_id
+    async def session_update(self, update: Any, **_: Any) -> None:
         if isinstance(update, schema.UsageUpdate):
             cost = update.cost  # of the session so far; only dollars can be counted
             if cost is not None and cost.currency.upper() == "USD":
@@ -187,7 +182,8 @@ class Client:
             call.begin(self.say)
         if update.status in ("completed", "failed"):
             call.end(self.say, update)
-        if update.status == "completed" and not call.was_asked and not self.policy.may_go_unasked(call.kind):
+        must_ask = self.policy.permissions == "read" and call.kind in (*CHANGES, "execute")
+        if update.status == "completed" and not call.was_asked and must_ask:  # it is seen only now
             self.unasked = self.unasked or call.name
             self.trespass.set()
 
@@ -196,9 +192,8 @@ class Client:
         return self.calls.setdefault(update.tool_call_id, AcpCall(update.tool_call_id)).learn(update)
 
     async def request_permission(
-        self, session_id: str, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_: Any
+        self, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_: Any
     ) -> schema.RequestPermissionResponse:
-        del session_id
         self.flush()
         call = self._call(tool_call)
         call.begin(self.say)
@@ -216,10 +211,7 @@ class Client:
             return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
         return schema.RequestPermissionResponse(outcome=schema.AllowedOutcome(outcome="selected", option_id=option))
 
-    async def write_text_file(
-        self, session_id: str, path: str, content: str, **_: Any
-    ) -> schema.WriteTextFileResponse | None:
-        del session_id
+    async def write_text_file(self, path: str, content: str, **_: Any) -> schema.WriteTextFileResponse:
         refusal = self.policy.refused_write(path)
         if refusal is not None:
             self.say("denied", name="write a file", reason=f"{refusal}: `{path}`")
@@ -242,18 +234,18 @@ class Client:
         """Ignore what an agent reports outside the protocol."""
 
 
+@dataclass
 class AcpCall:
     """One tool call, with what the agent has reported about it so far."""
 
-    def __init__(self, id_: str) -> None:
-        self.id = id_
-        self.name = ""
-        self.kind: str | None = None
-        self.input: Any = None
-        self.paths: list[str] = []
-        self.was_asked = False
-        self._has_begun = False
-        self._has_ended = False
+    id: str
+    name: str = ""
+    kind: str | None = None
+    input: Any = None
+    paths: list[str] = field(default_factory=list)
+    was_asked: bool = False
+    has_begun: bool = False
+    has_ended: bool = False
 
     def learn(self, update: schema.ToolCallUpdate | schema.ToolCallStart) -> AcpCall:
         self.name = update.title or self.name or update.kind or "tool"
@@ -265,14 +257,14 @@ class AcpCall:
         return self
 
     def begin(self, say: Say) -> None:
-        if not self._has_begun:
-            self._has_begun = True
+        if not self.has_begun:
+            self.has_begun = True
             arguments = self.input if self.input not in (None, {}) else {"paths": self.paths} if self.paths else {}
             say("tool", id=self.id, name=self.name, input=arguments)
 
     def end(self, say: Say, update: schema.ToolCallUpdate | schema.ToolCallStart) -> None:
-        if not self._has_ended:
-            self._has_ended = True
+        if not self.has_ended:
+            self.has_ended = True
             say("result", id=self.id, ok=update.status == "completed", output=_output(update))
 
 

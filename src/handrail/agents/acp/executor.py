@@ -39,8 +39,7 @@ _STOPPED = {
 }
 
 
-def launch(job: AgentJob, folder: str) -> Launch:
-    del folder
+def launch(job: AgentJob, _folder: str) -> Launch:
     agent = job.acp
     if agent is None:
         raise NodeError("agent-missing", "the settings name no command for this agent", transient=False)
@@ -84,8 +83,7 @@ def _prompt(prompt: str, job: AgentJob) -> str:
 
 
 class AcpReader:
-    def __init__(self, job: AgentJob, folder: str) -> None:
-        del folder
+    def __init__(self, job: AgentJob, _folder: str) -> None:
         self.job = job
         self.text: str | None = None
         self.outcome: JobOutcome | None = None

@@ -10,13 +10,18 @@ from __future__ import annotations
 import os
 import site
 import sys
+from contextlib import suppress
 
+import handrail
 from handrail import FOR_ONE_CALL
 from handrail.agents.calls.branches import follow_branch
-from handrail.agents.calls.install import differences
+from handrail.agents.calls.hook import import_lazily
 from handrail.agents.calls.turns import context, context_mark
 from handrail.app import App
+from handrail.base.digest import file_digest
 from handrail.base.errors import HandrailError, StateError, UntrustedError
+from handrail.base.files import make_private, write_whole
+from handrail.base.jsonlite import dumps, loads
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions import hook_files, words
 from handrail.guided.sessions.machine import Adopted, State, state_to_json
@@ -135,11 +140,34 @@ def installation_notice(agent: str, app: App) -> str | None:
 
     Stubs of one call are not installed, so they have nothing to compare.
     """
-    if app.env.get(FOR_ONE_CALL) or agent not in app.registry.installable():
+    if app.env.get(FOR_ONE_CALL) or not app.registry.is_installable(agent):
         return None
-    found = differences(app, agent)
+    seen = app.places.compared(agent, app.project)
+    if _is_as_seen(seen, app.env):
+        return None
+    found, digests = import_lazily("handrail.agents.calls.install").compare(app, agent)
+    if not found:
+        with suppress(OSError):  # the next start compares again
+            make_private(os.path.dirname(seen))
+            write_whole(seen, dumps([_maker(app.env), digests]).encode(), durable=False)
     what = "The phases may not be enforced: something in this agent is not as Handrail installed it"
     return f"{what}: {'; '.join(found)}. `handrail doctor {agent}` says more." if found else None
+
+
+def _is_as_seen(seen: str, env: Mapping[str, str]) -> bool:
+    """True if no file changed since an installation was found in order. Comparing it again takes as long as a start."""
+    try:
+        with open(seen, encoding="utf-8") as file:
+            maker, digests = loads(file.read())
+        return bool(maker == _maker(env)) and all(file_digest(path) == digest for path, digest in digests.items())
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+
+
+def _maker(env: Mapping[str, str]) -> list[str]:
+    """What the files of an installation depend on: this Handrail, and the folders that the environment names."""
+    folders = sorted(f"{name}={env[name]}" for name in env if name.endswith(("HOME", "_DIR")))
+    return [sys.executable, *handrail.__path__, handrail.__version__, *folders]
 
 
 def resumed_notice(agent: str, project: str, env: Mapping[str, str]) -> str | None:
@@ -180,11 +208,10 @@ def continue_foreign(app: App, agent: str, request: BranchChanged) -> messages.C
     at = locate(plan, foreign["path"])
     if at is None:
         return _refusal(foreign, f"`{foreign['workflow']}` has no such phase any more")
-    state = State(
-        "active", at, foreign["steps"], session.pin(plan), foreign["task"], foreign["task_id"], foreign["started"]
-    )
-    state = state._replace(idle_limit=app.settings.idle_stops, reminder_limit=app.settings.reminders)
-    state = state._replace(same_limit=app.settings.same_failures, cancel=app.settings.cancel)
+    task, settings = (foreign["task"], foreign["task_id"], foreign["started"]), app.settings
+    state = State("active", at, foreign["steps"], session.pin(plan), *task)
+    state = state._replace(idle_limit=settings.idle_stops, reminder_limit=settings.reminders)
+    state = state._replace(same_limit=settings.same_failures, cancel=settings.cancel)
     session.describe(link)
     session.do(Adopted(state, foreign["origin"]))
     return context(None, notice=f"Handrail continues the workflow that {foreign['origin']} began: {foreign['task']}")

@@ -174,8 +174,11 @@ Answers one hook message of an agent: JSON on stdin, JSON on stdout. Installed s
 
 
 def run(argv: list[str], env: Mapping[str, str]) -> NoReturn:
-    """Answer and end the process at once: Python's own clean-up takes longer than the answer."""
-    code = main(argv, env)
+    end(main(argv, env))
+
+
+def end(code: int) -> NoReturn:
+    """End the process at once: Python's own clean-up takes longer than an answer."""
     try:
         sys.stdout.flush()
     except OSError:

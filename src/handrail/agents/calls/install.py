@@ -15,6 +15,7 @@ from typing import Any
 import handrail
 from handrail.app import App
 from handrail.base.dataclasses import dataclass
+from handrail.base.digest import file_digest
 from handrail.base.errors import HandrailError
 from handrail.base.files import is_below, make_private, mode_of, real_inside, replace, write_whole
 from handrail.extensions.contracts import Market, Recipe, Stubs
@@ -190,14 +191,21 @@ def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
     return Installer(agent, recipe, app.places.installation(agent, project), project)
 
 
-def differences(app: App, agent: str) -> list[str]:
-    """What is not as `handrail install` made it in an agent, and settings that keep our hooks from running."""
+def compare(app: App, agent: str) -> tuple[list[str], dict[str, str | None]]:
+    """What is not as `handrail install` made it in an agent, and settings that keep our hooks from running.
+
+    The second value is the digest of each file that decides this.
+    """
     found: list[str] = []
+    digests: dict[str, str | None] = {}
     for for_project in (False, True):
         installer = installer_for(app, agent, for_project=for_project)
+        recipe = installer.recipe
+        paths = [installer.record, *installer.known().get("owned", ()), *recipe.shared(), *getattr(recipe, "reads", ())]
+        digests |= {path: file_digest(path) for path in paths}
         if not os.path.lexists(installer.record):
             continue
-        switches = getattr(installer.recipe, "switched_off", None) or list
+        switches = getattr(recipe, "switched_off", None) or list
         found += [f"{setting} switches hooks off" for setting in switches()]
         try:
             paths = [change.path for change in installer.plan_install() if not _means_the_same(change)]
@@ -205,7 +213,7 @@ def differences(app: App, agent: str) -> list[str]:
             found.append(error.message)
         else:
             found += [f"not as `handrail install {agent}` writes it: {some(paths, 3)}"] if paths else []
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found)), digests
 
 
 def _means_the_same(change: FileChange) -> bool:

@@ -167,6 +167,7 @@ class McpServer:
             self.registry.host(self.agent)
             for module in (
                 "threading",
+                "handrail.extensions.contracts",
                 "handrail.agents.calls.turns",
                 "handrail.guided.sessions.exit_checks",
                 "handrail.guided.sessions.sessions",

@@ -11,7 +11,7 @@ import os
 
 import handrail
 from handrail.guided.sessions import hook_files
-from handrail.guided.sessions.gate import current_card, is_work, too_early, verdict
+from handrail.guided.sessions.gate import current_card, is_work, too_early, verdict, verdict_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,10 +60,8 @@ def _is_call_of_hosts(words: list[str]) -> bool:
         if word == HOOK or word.endswith("/handrail/hook.py"):
             return True
         if os.path.basename(word) == "handrail":
-            rest = words[at + 1 :]
-            if rest[:1] == ["--project"]:
-                rest = rest[2:]
-            if rest and rest[0] in _FOR_HOSTS:
+            begin = at + (3 if words[at + 1 : at + 2] == ["--project"] else 1)
+            if begin < len(words) and words[begin] in _FOR_HOSTS:
                 return True
     return False
 
@@ -77,12 +75,12 @@ def _is_guarded(path: str, guarded: tuple[str, ...], trees: str, *, holds: bool 
     folders = (trees + "/", os.path.realpath(trees) + "/")
     if all(form.startswith(folders) for form in spellings):
         guarded = guarded[1:]
-    for one in guarded:
-        for target in {one, os.path.realpath(one)}:
-            for form in spellings:
-                if form == target or form.startswith(target + "/") or (holds and target.startswith(form + "/")):
-                    return True
-    return False
+    targets = {spelling for one in guarded for spelling in (one, os.path.realpath(one))}
+    return any(
+        form == target or form.startswith(target + "/") or (holds and target.startswith(form + "/"))
+        for target in targets
+        for form in spellings
+    )
 
 
 def is_as_installed(places: UserFolders, agent: str, project: str, entry: tuple[str, ...]) -> bool:
@@ -135,32 +133,32 @@ def tool_verdict(
 def _tool_verdict(
     host: Host, ref: SessionRef | None, request: ToolCall, places: UserFolders, env: Mapping[str, str]
 ) -> Verdict:
-    card = current_card(ref) if ref is not None else None
-    gate = card["gate"] if card is not None else None
-    if ref is None or gate is None:
-        return verdict(None, request["tool"], request["aliases"])
+    card, tool = current_card(ref) if ref is not None else None, request["tool"]
+    if ref is None or card is None or (gate := card["gate"]) is None:
+        return verdict(None, tool, request["aliases"])
     if request.get("is_last") and not request["is_subagent"]:
-        return too_early(request["tool"])
+        return too_early(tool)
     if _is_beside_move(ref, request):
-        tool = request["tool"]
-        return {"kind": "verdict", "allow": False, "reason": TOGETHER.format(tool), "tool": tool, "rule": "moving"}
+        return verdict_by("moving", tool, TOGETHER.format(tool))
     if request["is_harmless"]:
         gate = {**gate, "allow": None}
-    answer = verdict(gate, request["tool"], request["aliases"])
+    answer = verdict(gate, tool, request["aliases"])
     for names in request.get("also", ()):
         answer = verdict(gate, names[0], names) if answer["allow"] else answer
     if answer["allow"] and answer["rule"] != "workflow-step":
         transcript, project = filter(None, (request["transcript"],)), ref.project
         others = lambda: (*host.protected(env, places.home, project), *transcript)  # noqa: E731 - it needs two lines
         touches = protected_path(request["call"], request["cwd"], places, others)
-        answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)
-    if answer["allow"] and not hook_files.has_mark(ref.folder, hook_files.PROGRESS):
+        answer = answer if touches is None else verdict(gate, tool, request["aliases"], touches)
+    if not answer["allow"]:
+        return answer
+    if not hook_files.has_mark(ref.folder, hook_files.PROGRESS):
         hook_files.set_mark(ref.folder, hook_files.PROGRESS)
-    if answer["allow"] and card is not None and is_work(request):
+    if is_work(request):
         hook_files.note_work(ref.folder, card["state"]["task_id"])
-    if answer["allow"] and request.get("runs_subagent"):
+    if request.get("runs_subagent"):
         hook_files.begin_subagent(ref.folder)
-    if answer["allow"] and request.get("takes_context") and not request["is_subagent"] and card is not None:
+    if request.get("takes_context") and not request["is_subagent"]:
         from handrail.agents.calls.turns import new_context
 
         answer["context"] = new_context(ref.folder, card)
@@ -181,11 +179,9 @@ def _is_beside_move(ref: SessionRef, request: ToolCall) -> bool:
     The host may ask before that move has run, so the phase of this call is not known.
     """
     message = request.get("message")
-    return (
-        bool(message)
-        and not request["is_subagent"]
-        and hook_files.mark_text(ref.folder, hook_files.MOVING).partition("\n")[0] == message
-    )
+    if not message or request["is_subagent"]:
+        return False
+    return hook_files.mark_text(ref.folder, hook_files.MOVING).partition("\n")[0] == message
 
 
 def _may_move(host: Host, ref: SessionRef, request: StepCall) -> bool:
@@ -230,8 +226,7 @@ def step_verdict(host: Host, agent: str, ref: SessionRef | None, request: StepCa
             "Only the main conversation moves the workflow. You may ask for its status. "
             "Finish your part and report your result; the main conversation continues from there."
         )
-        return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "subagent"}
+        return verdict_by("subagent", request["tool"], reason)
     if ref is not None and request["action"] in ("next", "loop") and not _may_move(host, ref, request):
-        reason = TOGETHER.format("This call")
-        return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "moving"}
-    return {"kind": "verdict", "allow": True, "reason": None, "tool": request["tool"], "rule": "workflow-step"}
+        return verdict_by("moving", request["tool"], TOGETHER.format("This call"))
+    return verdict_by("workflow-step", request["tool"])

@@ -103,8 +103,7 @@ def _is_known(schema: Any) -> bool:
 class ClaudeReader:
     """Reads one stream. Text of subagents is left out; denied calls of subagents are reported."""
 
-    def __init__(self, job: AgentJob, folder: str) -> None:
-        del folder
+    def __init__(self, job: AgentJob, _folder: str) -> None:
         self.job = job
         self.session: str | None = None
         self.is_reported = False
@@ -139,7 +138,7 @@ class ClaudeReader:
                 yield from self._on_result(data)
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        if self.session is not None and _is_saved(self.job.env, self.session):
+        if self.session is not None and any(_projects(self.job.env).glob(f"*/{self.session}.jsonl")):  # it is saved
             yield from self._report_session()
         yield from self._so_far()
         outcome = self._outcome(exit_code, errors)
@@ -201,9 +200,8 @@ class ClaudeReader:
         self.uncounted.clear()
         usages = result.get("model_usage_since_last_result")
         if isinstance(usages, dict):
-            has_more = [
-                self.spent.add(*_counts(usage), total(usage, "costUSD")) for usage in map(within, usages.values())
-            ]
+            objects = map(within, usages.values())
+            has_more = [self.spent.add(*_counts(usage), total(usage, "costUSD")) for usage in objects]
         else:
             usd = total(result, "total_cost_usd") if self.job.session is None else 0.0
             has_more = [self.spent.add(*_counts(within(result, "usage")), usd)]
@@ -226,17 +224,11 @@ class ClaudeReader:
     def _classified(self, status: int | None, codes: str, message: str) -> JobOutcome:
         """The outcome of a failure. The error codes help to classify it, but the message leaves them out."""
         outcome = outcomes.failure(f"{codes} {message}", status, self.limit)
-        return replace(
-            outcome, message=brief(outcomes.without_json(message), outcomes.LONGEST_MESSAGE) or OUTCOMES[outcome.name]
-        )
+        words = brief(outcomes.without_json(message), outcomes.LONGEST_MESSAGE)
+        return replace(outcome, message=words or OUTCOMES[outcome.name])
 
 
 reader = ClaudeReader
-
-
-def _is_saved(env: Mapping[str, str], session: str) -> bool:
-    """True if Claude Code has saved the conversation. Before that, it cannot be resumed."""
-    return any(_projects(env).glob(f"*/{session}.jsonl"))
 
 
 def _projects(env: Mapping[str, str]) -> Path:
@@ -246,9 +238,8 @@ def _projects(env: Mapping[str, str]) -> Path:
 def spent(session: str, env: Mapping[str, str], since: float) -> dict[str, Any] | None:
     """What a conversation and its subagents used since a moment, by Claude Code's record. It has no price."""
     session = outcomes.checked_id(session, _PRODUCT)
-    paths = [
-        str(path) for name in (session, f"{session}/subagents/*") for path in _projects(env).glob(f"*/{name}.jsonl")
-    ]
+    places = (f"*/{session}.jsonl", f"*/{session}/subagents/*.jsonl")
+    paths = [str(path) for place in places for path in _projects(env).glob(place)]
     answers: dict[str, dict[str, Any]] = {}
     for data in NewRecords(b'"type":"assistant"', b'"usage"').read(paths):
         if data.get("type") == "assistant" and is_since(data, since):

@@ -180,8 +180,9 @@ def _background_work(data: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in entries)
 
 
-def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
-    del request
+def reply(
+    data: Mapping[str, Any], _request: messages.HostRequest, answer: messages.HostAnswer
+) -> dict[str, Any] | None:
     if answer["kind"] == "verdict":
         return _decision(data, answer)
     if answer["kind"] == "held":

@@ -210,6 +210,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
         trial=recipes.stub_trial(("/bin/sh", os.path.join(stub_folder, "command")), _TRIAL),
         status=status,
         folders=(folder,) if project is None else (),
+        reads=tuple(own),
         switched_off=partial(recipes.all_off, own),
         denied=partial(recipes.denied_tools, own, "permissions", "deny"),
     )

@@ -49,8 +49,7 @@ thread = value_printed("session_id")
 loosened = with_members(disableAllHooks=True)
 
 
-def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
-    del home
+def argv(program: str, prompt: str, thread: str | None, _home: AnyPath) -> list[str]:
     return [program, "-p", prompt, *_SHAPE, *(["--resume", thread] if thread else [])]
 
 
@@ -59,8 +58,7 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {".claude.json": json.dumps({**_START, "mcpServers": {"probe": server}})}
 
 
-def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
-    del home
+def with_rewrite(_home: AnyPath, command: str) -> dict[str, str]:
     output = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
     entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": printing({"hookSpecificOutput": output})}]}
     return {SETTINGS: json.dumps({"hooks": {"PreToolUse": [entry]}})}

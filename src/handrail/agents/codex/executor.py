@@ -102,8 +102,7 @@ def _requires_all(schema: Any) -> bool:
 
 
 class CodexReader:
-    def __init__(self, job: AgentJob, folder: str) -> None:
-        del folder
+    def __init__(self, job: AgentJob, _folder: str) -> None:
         self.job = job
         self.thread = job.session
         self.count = ThreadCount(job.env)
@@ -125,7 +124,7 @@ class CodexReader:
                 yield from self._usage_so_far()
             case "turn.completed":
                 self.is_done = self.has_counted = True
-                yield from self._usage(within(data, "usage"))
+                yield AgentSaid("usage", _difference(within(data, "usage"), self.before))
             case "turn.failed":
                 self.failure = str(within(data, "error").get("message") or self.failure or "")
             case "error":
@@ -143,10 +142,7 @@ class CodexReader:
             yield AgentSaid("denied", {"name": _blocked_tool(match), "reason": match[1]})
         if not self.has_counted:
             yield from self._usage_so_far()
-        if self.is_done:
-            yield outcomes.finished(DONE, self.text, self.job.schema)
-        else:
-            yield outcomes.finished(self._failure(exit_code, errors), self.text)
+        yield outcomes.finished(DONE if self.is_done else self._failure(exit_code, errors), self.text, self.job.schema)
 
     def _failure(self, exit_code: int, errors: str) -> JobOutcome:
         outcome = outcomes.failure(self.failure or outcomes.last_error(exit_code, errors))
@@ -178,11 +174,7 @@ class CodexReader:
         counts = None if self.thread is None else self.count.usage(self.thread)
         if counts and counts != self.last_usage:
             self.last_usage = counts
-            yield from self._usage(counts)
-
-    def _usage(self, counts: Mapping[str, Any]) -> Iterator[AgentSaid]:
-        """The usage of this job alone."""
-        yield AgentSaid("usage", _difference(counts, self.before))
+            yield AgentSaid("usage", _difference(counts, self.before))
 
 
 reader = CodexReader

@@ -12,6 +12,7 @@ from handrail import STEP_TOOL
 from handrail.agents import requests
 from handrail.agents.requests import SUBAGENT_NAMES, absolute, mcp_aliases, patched_files, paths
 from handrail.agents.requests import conversation as conversation
+from handrail.base.files import upwards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,14 +164,8 @@ def _before_tool(data: Mapping[str, Any]) -> messages.HostRequest:
 def _has_project_server(cwd: str) -> bool:
     """True if settings of a project, which win over the user's, may define a server with the name of ours."""
     user_folder = os.path.realpath(os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex"))
-    folder = os.path.abspath(cwd)
-    while True:
-        path = os.path.join(folder, _CONFIG)
-        if os.path.realpath(os.path.dirname(path)) != user_folder and _mentions_server(path):
-            return True
-        if folder == os.path.dirname(folder):
-            return False
-        folder = os.path.dirname(folder)
+    paths = (os.path.join(folder, _CONFIG) for folder in upwards(os.path.abspath(cwd)))
+    return any(os.path.realpath(os.path.dirname(path)) != user_folder and _mentions_server(path) for path in paths)
 
 
 def _mentions_server(path: str) -> bool:
@@ -207,9 +202,10 @@ def typed_command(text: str) -> tuple[Literal["start", "cancel"] | None, str]:
     return _TYPED.get(word), rest
 
 
-def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
+def reply(
+    data: Mapping[str, Any], _request: messages.HostRequest, answer: messages.HostAnswer
+) -> dict[str, Any] | None:
     """The answer about a tool call is `{}` if it is allowed: the stub treats an empty output as a failure."""
-    del request
     event = data["hook_event_name"]
     if answer["kind"] == "verdict":
         if answer["allow"]:
@@ -262,12 +258,11 @@ def forked_from(history: bytes) -> str | None:
     return str(parent) if parent else None
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
+def step_caller(_arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. Codex tells it with every call: a subagent has its own thread in the same session.
 
     Codex skips a hook at another place in `hooks.json` than the one that the person trusts, and tells nobody.
     """
-    del arguments
     session, thread = str(meta.get("sessionId") or ""), str(meta.get("threadId") or "")
     about = meta.get("x-codex-turn-metadata")
     is_subagent = isinstance(about, dict) and about.get("thread_source") == "subagent"

@@ -79,14 +79,12 @@ def read(path: AnyPath) -> ScriptedCall:
     return shell(f"cat {shlex.quote(str(path))}")
 
 
-def subagent(program: str, task: str) -> ScriptedCall:
+def subagent(_program: str, task: str) -> ScriptedCall:
     """Two subagents of a conversation must not have the same name."""
-    del program
     return SPAWN, {"message": task, "task_name": re.sub("[^a-z0-9]+", "_", task.lower())}
 
 
-def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
-    del home
+def argv(program: str, prompt: str, thread: str | None, _home: AnyPath) -> list[str]:
     return [program, *_SHAPE, *(["resume", thread] if thread else []), prompt]
 
 

@@ -205,8 +205,7 @@ def spent(session: str, env: Mapping[str, str], since: float) -> dict[str, Any] 
 
 def _read_text(folder: str, name: str) -> str | None:
     try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return file.read()
+        return Path(folder, name).read_text(encoding="utf-8")
     except OSError:
         return None
 

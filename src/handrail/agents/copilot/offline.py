@@ -42,8 +42,7 @@ loosened = with_members(disableAllHooks=True)
 """The switch of one file of hooks. With version 1.0.102, the switch in the settings does not work."""
 
 
-def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
-    del home
+def argv(program: str, prompt: str, thread: str | None, _home: AnyPath) -> list[str]:
     shape = ["--output-format", "json", *ALLOWED, *([f"--resume={thread}"] if thread else [])]
     return [program, "-p", prompt, *shape]
 
@@ -53,8 +52,7 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {".copilot/mcp-config.json": json.dumps({"mcpServers": {"probe": server}})}
 
 
-def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
-    del home
+def with_rewrite(_home: AnyPath, command: str) -> dict[str, str]:
     output = {"modifiedArgs": {"command": command, "description": "a command"}}
     hooks = {"preToolUse": [{"type": "command", "bash": printing(output), "timeoutSec": 20}]}
     return {".copilot/hooks/rewrite.json": json.dumps({"version": 1, "hooks": hooks})}

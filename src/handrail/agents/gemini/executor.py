@@ -45,11 +45,7 @@ def records(home: str, conversation: str) -> Iterator[Path]:
 
 def has_prompt_saved(env: Mapping[str, str], conversation: str) -> bool:
     """True if Gemini CLI has saved a prompt of the conversation. Only then it can be resumed."""
-    for path in records(gemini_home(env), conversation):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            if any('"type":"user"' in line for line in file):
-                return True
-    return False
+    return any(b'"type":"user"' in path.read_bytes() for path in records(gemini_home(env), conversation))
 
 
 def make_home(stubs: Stubs, env: Mapping[str, str], folder: str) -> dict[str, str]:
@@ -194,8 +190,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 class GeminiReader:
     """Reads the events of one turn. Text arrives in pieces; it is reported as a whole at the next other event."""
 
-    def __init__(self, job: AgentJob, folder: str) -> None:
-        del folder
+    def __init__(self, job: AgentJob, _folder: str) -> None:
         self.job = job
         self.session = job.session or job.new_session
         self.count = AnswerCount(gemini_home(job.env), self.session)

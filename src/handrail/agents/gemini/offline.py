@@ -54,8 +54,7 @@ def with_server(command: list[str]) -> dict[str, str]:
     return {SETTINGS: json.dumps({**_SETTINGS, "mcpServers": {"probe": server}})}
 
 
-def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
-    del home
+def with_rewrite(_home: AnyPath, command: str) -> dict[str, str]:
     output = {"hookEventName": "BeforeTool", "tool_input": {"command": command, "description": "a command"}}
     hook = {"type": "command", "command": printing({"hookSpecificOutput": output})}
     entry = {"matcher": "run_shell_command", "hooks": [hook]}

@@ -93,8 +93,7 @@ def _model(name: str | None) -> dict[str, str] | None:
 
 
 class OpenCodeReader:
-    def __init__(self, job: AgentJob, folder: str) -> None:
-        del folder
+    def __init__(self, job: AgentJob, _folder: str) -> None:
         self.job = job
         self.session: str | None = None
         self.begun_ids: set[str] = set()

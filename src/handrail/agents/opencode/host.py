@@ -102,9 +102,10 @@ def _before_tool(data: Mapping[str, Any], origin: messages.RequestOrigin) -> mes
     return {**about, "message": message}
 
 
-def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
+def reply(
+    _data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer
+) -> dict[str, Any] | None:
     """The answer for the plugin. A verdict always has one of the keys `allow` and `deny`."""
-    del data
     if answer["kind"] == "verdict":
         return {"allow": True} if answer["allow"] else {"deny": answer["reason"] or "Handrail denies this call."}
     if answer["kind"] == "held":
@@ -136,7 +137,6 @@ def was_told(history: bytes, call: str) -> bool:
     return call.encode() in history
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
+def step_caller(_arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. The plugin tells it beside the arguments, where the model cannot write."""
-    del arguments
     return requests.caller(requests.as_object(meta.get("handrail")), "session", "isSubagent", "call")

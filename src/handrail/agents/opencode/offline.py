@@ -65,8 +65,7 @@ thread = value_printed("session")
 loosened = with_members(plugin=[])
 
 
-def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
-    del home
+def argv(program: str, prompt: str, thread: str | None, _home: AnyPath) -> list[str]:
     served = [sys.executable, "-P", "-m", "handrail.agents.opencode.server_prompt"]
     return [*served, program, prompt, *([thread] if thread else [])]
 

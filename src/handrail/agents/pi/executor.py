@@ -46,8 +46,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 
 class PiReader:
-    def __init__(self, job: AgentJob, folder: str) -> None:
-        del folder
+    def __init__(self, job: AgentJob, _folder: str) -> None:
         self.job = job
         self.session: str | None = None
         self.has_told_session = False

@@ -181,8 +181,9 @@ def _non_negative_int(value: Any) -> int | None:
     return int(value) if _is_number(value) and value >= 0 and value % 1 == 0 else None
 
 
-def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
-    del data
+def reply(
+    _data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer
+) -> dict[str, Any] | None:
     if answer["kind"] == "verdict":
         return {"allow": answer["allow"], "reason": answer["reason"]}
     if answer["kind"] == "held":
@@ -209,7 +210,6 @@ def was_told(history: bytes, call: str) -> bool:
     return call.encode() in history
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
+def step_caller(_arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. The extension tells it; the model's arguments do not count."""
-    del arguments
     return requests.caller(meta, "conversation", "isSubagent", "call")

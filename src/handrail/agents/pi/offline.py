@@ -50,25 +50,21 @@ def subagent(program: str, task: str) -> ScriptedCall:
     return shell(shlex.join([program, "-p", "--no-session", *MODEL, task]))
 
 
-def argv(program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
-    del home
+def argv(program: str, prompt: str, thread: str | None, _home: AnyPath) -> list[str]:
     more = ["--session", thread] if thread else []
     return [program, "--mode", "json", "-p", *MODEL, "--approve", *more, prompt]
 
 
-def with_server(command: list[str]) -> dict[str, str]:
-    del command
+def with_server(_command: list[str]) -> dict[str, str]:
     return {}
 
 
-def with_rewrite(home: AnyPath, command: str) -> dict[str, str]:
-    del home
+def with_rewrite(_home: AnyPath, command: str) -> dict[str, str]:
     change = f'if (event.toolName === "bash") event.input.command = {json.dumps(command)}'
     text = f'export default function (pi) {{ pi.on("tool_call", (event) => {{ {change} }}) }}\n'
     return {".pi/agent/extensions/rewrite/index.js": text}
 
 
-def loosened(text: str) -> str:
+def loosened(_text: str) -> str:
     """pi has no setting that switches hooks off, so the extension itself is emptied."""
-    del text
     return "export default function () {}\n"

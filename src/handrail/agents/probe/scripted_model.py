@@ -189,9 +189,8 @@ class ScriptedModel(ABC):
                 return aside
             return self.turns.popleft() if self.turns else Turn("(the script is over)")
 
-    def conversation(self, request: ReceivedRequest) -> str | None:
+    def conversation(self, _request: ReceivedRequest) -> str | None:
         """The id of the conversation that a request belongs to. None if the protocol does not say."""
-        del request
         return None
 
     @abstractmethod

@@ -16,8 +16,7 @@ EXAMPLE = "[{tool: bash, input: {command: make}}, {say: done}]"
 _KINDS = {"say": "text", "tool": "tool", "result": "result", "denied": "denied", "usage": "usage", "retry": "retry"}
 
 
-def launch(job: AgentJob, folder: str) -> Launch:
-    del folder
+def launch(job: AgentJob, _folder: str) -> Launch:
     script = job.env.get("HANDRAIL_SCRIPT")
     if not script:
         from handrail.agents.scripted.player import ACTIONS  # reads scripts, which only the agent itself needs
@@ -36,8 +35,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 class ScriptedReader:
     """Reads its events: they have Handrail's shape, but other names."""
 
-    def __init__(self, job: AgentJob, folder: str) -> None:
-        del job, folder
+    def __init__(self, _job: AgentJob, _folder: str) -> None:
         self.ended = False
         self.texts: list[str] = []
         self.failure: dict[str, Any] | None = None

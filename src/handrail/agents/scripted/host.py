@@ -43,9 +43,10 @@ def request(data: Mapping[str, Any]) -> messages.HostRequest | None:
     raise ValueError(f"unknown event: {event}")
 
 
-def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messages.HostAnswer) -> dict[str, Any] | None:
+def reply(
+    _data: Mapping[str, Any], _request: messages.HostRequest, answer: messages.HostAnswer
+) -> dict[str, Any] | None:
     """The answer as one JSON object, with the key names that the player uses."""
-    del data, request
     if answer["kind"] == "verdict":
         return {name: answer[name] for name in ("allow", "reason", "tool", "rule")}
     if answer["kind"] == "stop":
@@ -56,8 +57,7 @@ def reply(data: Mapping[str, Any], request: messages.HostRequest, answer: messag
     return {"notice": answer["text"]} if answer["kind"] != "names" else {"names": answer["names"]}
 
 
-def aliases(tool: str) -> tuple[str, ...]:
-    del tool
+def aliases(_tool: str) -> tuple[str, ...]:
     return ()
 
 
@@ -71,17 +71,14 @@ def arguments(tool: str, tool_input: Mapping[str, Any], cwd: str) -> messages.Ca
     }
 
 
-def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+def protected(_env: Mapping[str, str], _home: str, _project: str) -> tuple[str, ...]:
     """Empty: the scripted agent has no settings that control hooks."""
-    del env, home, project
     return ()
 
 
-def was_told(history: bytes, call: str) -> bool:
-    del history, call
+def was_told(_history: bytes, _call: str) -> bool:
     return True
 
 
-def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
-    del meta
+def step_caller(arguments: Mapping[str, Any], _meta: Mapping[str, Any]) -> messages.StepCaller:
     return {"conversation": str(arguments.get("session") or ""), "is_subagent": False, "call": ""}

@@ -59,9 +59,8 @@ def artifacts(app: App, shell: Shell, run: str | None, artifact: str | None) -> 
     run_id, records = _artifacts_of_run(app, run)
     if artifact is not None:
         current = [ArtifactVersion.from_json(one) for one in records]
-        earlier = [
-            record for record in app.runs.shelves.records(run_id) if record not in current
-        ]  # of earlier attempts
+        # those of earlier attempts
+        earlier = [record for record in app.runs.shelves.records(run_id) if record not in current]
         if not current and not earlier:
             raise NotFound("this run published no artifacts", "`handrail artifacts` lists those of all runs")
         if parse_reference(artifact) is not None:  # versions are counted in a scope, across its runs
@@ -80,8 +79,7 @@ def _artifacts_of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
     """The id of a run and its artifacts. If the run was removed, they are those that are kept."""
     id_ = app.runs.named(name)
     if id_ not in app.runs.engine.ids():
-        removed_id = app.runs.shelves.run_named(name)
-        if removed_id is not None:
+        if (removed_id := app.runs.shelves.run_named(name)) is not None:
             return removed_id, [record.to_json() for record in app.runs.shelves.records(removed_id)]
         one = artifact_named(app.runs.shelves.records(), name) if name not in ("", "last") else None
         if one is not None:

@@ -56,9 +56,8 @@ def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **opt
     agents = app.registry.installable()
     if agent is not None and agent not in agents:
         checks = {**dict.fromkeys((*examination.CATEGORIES, *examination.EXAMS)), "executors": "agents"}
-        hint = (
-            did_you_mean(agent, agents) or f"agents: {', '.join(agents)}; other checks: `handrail doctor --only NAME`"
-        )
+        known = f"agents: {', '.join(agents)}; other checks: `handrail doctor --only NAME`"
+        hint = did_you_mean(agent, agents) or known
         hint = f"`handrail doctor --only {checks[agent] or agent}` looks only at this" if agent in checks else hint
         raise UsageError(f"there is no agent `{agent}`", hint)
     only, skip = (tuple(map(str, options[name])) for name in ("only", "skip"))

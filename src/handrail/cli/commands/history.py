@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -13,9 +12,9 @@ from typing import Any
 import click
 
 from handrail.app import App
+from handrail.base import files
 from handrail.base.dataclasses import replace
 from handrail.base.errors import NotFound, RefusedError, UsageError
-from handrail.base.files import make_private
 from handrail.base.journal import JournalDamaged
 from handrail.base.locks import is_locked
 from handrail.cli.options import command, complete_flow, complete_run
@@ -191,17 +190,14 @@ def _follow(app: App, shell: Shell, run_id: str, teller: RunTeller) -> None:
     """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
     offset, pause, idle_seconds = 0, LOOK_AGAIN, 0.0
     while has_reader(sys.stdout):
-        is_driven = (
-            app.runs.engine.driver(run_id) is not None
-        )  # before the events are read: the driver leaves after its last one
+        # before the events are read: the driver leaves after its last one
+        is_driven = app.runs.engine.driver(run_id) is not None
         records, offset = app.runs.events(run_id, offset)
         if records:
             if not teller.tell(app.runs.attempts(run_id)[-1], records):
                 return
-            last_event = next(
-                (event for _, event in reversed(records) if not isinstance(event, run_events.Noticed)), None
-            )
-            if isinstance(last_event, run_events.RunEnded | run_events.RunParked):
+            newest = (event for _, event in reversed(records) if not isinstance(event, run_events.Noticed))
+            if isinstance(next(newest, None), run_events.RunEnded | run_events.RunParked):
                 return
         idle_seconds = 0.0 if records or is_driven else idle_seconds + pause
         if idle_seconds > PATIENCE:
@@ -282,15 +278,14 @@ def _taken(app: App, kind: str, former: str) -> list[str]:
         if kind == "runs":
             raise NotFound(f"Handrail has no runs of `{former}`", "write the path that the project had")
         return []
-    make_private(target)
+    files.make_private(target)
     names = [name for name in os.listdir(source) if not name.startswith(".")]
     if driven := [name for name in names if is_locked(os.path.join(source, name, "lock"))]:
         raise RefusedError(f"`{driven[0]}` is in use", f"wait until it ends, or run `handrail stop {driven[0]}`")
     for name in names:
         if not os.path.lexists(os.path.join(target, name)):
             os.rename(os.path.join(source, name), os.path.join(target, name))
-    with contextlib.suppress(OSError):
-        os.unlink(os.path.join(source, PROJECT))
+    files.remove(os.path.join(source, PROJECT))
     left = os.listdir(source)
     if not left:
         os.rmdir(source)

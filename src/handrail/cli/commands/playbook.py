@@ -6,7 +6,6 @@ A new playbook is made with an agent by the flow `playbook-init`, or from the fi
 from __future__ import annotations
 
 import os
-from itertools import chain
 from typing import Any
 
 import click
@@ -176,9 +175,8 @@ def show(app: App, shell: Shell) -> None:
     rows: list[tuple[str, ...]] = []
     for entry in book.entries:
         filters = entry.applies
-        tasks = ", ".join(
-            chain(filters.languages or (), filters.frameworks or (), filters.globs or (), filters.keywords or ())
-        )
+        parts = (filters.languages, filters.frameworks, filters.globs, filters.keywords)
+        tasks = ", ".join(name for part in parts for name in part or ())
         rows.append((entry.id, entry.kind, ", ".join(entry.phases) or "all", tasks or "every task", entry.title))
     rows += [(path, "template", "", "", "") for path in book.templates]
     rows += [(path, "always", "all", "every task", "") for path in book.always]

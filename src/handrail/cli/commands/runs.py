@@ -19,26 +19,13 @@ from handrail.base.dataclasses import replace
 from handrail.base.errors import DefinitionError, HandrailError, RefusedError, UsageError
 from handrail.base.files import write_whole
 from handrail.base.processes import start_detached
+from handrail.cli import run_options
 from handrail.cli.commands.sessions import answer_session
 from handrail.cli.forms import ask, can_ask, print_form, typed_answers
 from handrail.cli.options import ListGroup, command, need_trust, run_argument, trust_option
 from handrail.cli.output import Shell, date_and_time, painted
 from handrail.cli.results import print_table
 from handrail.cli.run_driver import DriveOptions, drive, print_run
-from handrail.cli.run_options import (
-    ACCEPT_PLAYBOOK,
-    OPTION_OF,
-    FlowCommand,
-    drive_options,
-    events_option,
-    given_approvals,
-    given_bounds,
-    given_choice,
-    given_params,
-    params_of_task,
-    part_of_request,
-    start_options,
-)
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.flows.catalog import FoundFlow
@@ -46,18 +33,13 @@ from handrail.driven.flows.preview import preview_lines, rows_to_json
 from handrail.driven.forms import form_params
 from handrail.driven.forms.answers import answers_for, read_answers
 from handrail.driven.forms.form import Form, initial
+from handrail.driven.runs import run_rules
 from handrail.driven.runs.estimate import estimate_run
 from handrail.driven.runs.life import kept_words
 from handrail.driven.runs.request import LoadedRun, RunRequest, changed_files, unused_inputs
 from handrail.driven.runs.restart import restart as make_attempt
 from handrail.driven.runs.run_events import BOUND_OPTIONS, Bounded, Cause, RunChoice, agent_of
-from handrail.driven.runs.run_rules import (
-    missing_agents,
-    programs_of_run,
-    programs_of_setup,
-    question_to_answer,
-    refuse_unless_waiting,
-)
+from handrail.driven.runs.run_rules import programs_of_setup
 from handrail.driven.runs.state import Question
 from handrail.driven.runs.summary import APPROVED, kind_of_question
 from handrail.driven.worktrees.records import End, Worktree
@@ -92,8 +74,8 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
     return tree.to_json()
 
 
-@click.command(cls=FlowCommand)
-@start_options
+@click.command(cls=run_options.FlowCommand)
+@run_options.start_options
 @click.option(
     "--ask", "target", metavar="FILE", help="Ask its questions now; write the answers to FILE, for `--answers`."
 )
@@ -151,12 +133,12 @@ def _exit_unready(app: App, shell: Shell, problems: list[tuple[str, str, str | N
     raise SystemExit(5)
 
 
-@click.command(cls=FlowCommand)
-@start_options
+@click.command(cls=run_options.FlowCommand)
+@run_options.start_options
 @click.option("--dry-run", is_flag=True, help="Print what would happen; run no step.")
 @click.option("--detach", "is_detached", is_flag=True, help="Run in the background.")
 @click.option("--unattended", "is_unattended", is_flag=True, help="Start only if it is `ready`; ask nobody.")
-@events_option
+@run_options.events_option
 @command
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
     """Run a flow to its end, or drive an agent through a workflow.
@@ -169,8 +151,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     flow = app.definitions.flow_named(name)
     app.check_settings()
     request = _request(app, task, options)
-    if request.params.get(ACCEPT_PLAYBOOK):
-        app.refuse_agents(f"run {OPTION_OF[ACCEPT_PLAYBOOK]}")
+    if request.params.get(run_options.ACCEPT_PLAYBOOK):
+        app.refuse_agents(f"run {run_options.OPTION_OF[run_options.ACCEPT_PLAYBOOK]}")
     for warning in _warnings(app, flow, request, options["agent"]):
         shell.talk(f"warning: {warning}")
     if options["dry_run"]:
@@ -188,7 +170,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     need_trust(app, shell, lambda: [*programs_of_setup(request.worktree), *app.definitions.programs_of_flow(flow)])
     new_run = app.runs.begin(app.flows, flow, request, id_)
     route = partial(agent_of, new_run.routing)
-    for warning in missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
+    for warning in run_rules.missing_agents(new_run.plans.values(), route, app.registry, app.env, run_plugins=True):
         shell.talk(f"warning: {warning}")
     for line in estimate_lines(likely, request.bounds) if likely is not None and likely.has_past else ():
         shell.talk(line)
@@ -229,16 +211,17 @@ def _prune_by_settings(app: App, shell: Shell) -> None:
 
 
 def _request(app: App, task: tuple[str, ...], options: dict[str, Any]) -> RunRequest:
-    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
+    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places)
+    bounds = bounds.with_later(run_options.given_bounds(options))
     return RunRequest(
-        params={**params_of_task(options), **given_params(options["given"], options["file"])},
+        params={**run_options.params_of_task(options), **run_options.given_params(options["given"], options["file"])},
         task=" ".join(task),
         scope=options["scope"],
-        **part_of_request(app, options),
+        **run_options.part_of_request(app, options),
         lang=options["lang"],
         limits=bounds.named,
         limit_places=bounds.places,
-        approve=list(given_approvals(app, options)),
+        approve=list(run_options.given_approvals(app, options)),
     )
 
 
@@ -285,9 +268,9 @@ def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any])
         app.refuse_agents(f"{command} --answers", run=run_id)
     if options["approve"]:
         app.refuse_agents(f"{command} --approve", run=run_id)
-    for name in given_bounds(options).named:
+    for name in run_options.given_bounds(options).named:
         app.refuse_agents(f"{command} {BOUND_OPTIONS[name]}", run=run_id)
-    return DriveOptions(options["events"], options["answers"], given_choice(app, options))
+    return DriveOptions(options["events"], options["answers"], run_options.given_choice(app, options))
 
 
 @click.command()
@@ -295,7 +278,7 @@ def _drive_options(app: App, command: str, run_id: str, options: dict[str, Any])
 @click.option(
     "--param", "given", multiple=True, metavar="NAME=VALUE", help="Another value for steps that are not done."
 )
-@drive_options
+@run_options.drive_options
 @click.option("--first", "cause", flag_value="run", hidden=True)
 @click.option("--answered", "cause", flag_value="answer", hidden=True)
 @command
@@ -304,7 +287,7 @@ def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: 
     drive_settings = _drive_options(app, "resume", run_id, options)
     if options["given"]:
         app.refuse_agents("resume --param", run=run_id)
-        given = replace(drive_settings.choice or RunChoice(), params=given_params(options["given"], None))
+        given = replace(drive_settings.choice or RunChoice(), params=run_options.given_params(options["given"], None))
         drive_settings = replace(drive_settings, choice=given)
     run = app.runs.load(run_id)
     for line in changed_files_words(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)]):
@@ -314,7 +297,7 @@ def resume(app: App, shell: Shell, run_id: str, cause: Cause | None, **options: 
 
 @click.command("continue")
 @run_argument
-@drive_options
+@run_options.drive_options
 @command
 def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Continue a run that ended, if its flow allows that."""
@@ -325,19 +308,18 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @click.command()
 @run_argument
 @click.option("--from", "start", metavar="PHASE", help="Keep the results of the phases before this one.")
-@drive_options
+@run_options.drive_options
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
     """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
     drive_settings = _drive_options(app, "restart", run_id, options)
     app.check_settings()
     run = app.runs.load(run_id)
-    need_trust(app, shell, lambda: programs_of_run(run))
+    need_trust(app, shell, lambda: run_rules.programs_of_run(run))
     flows = app.definitions.with_shipped(run.about.flow)
     with WaitingLine(shell, f"preparing the next attempt of `{run_id}`"):
-        attempt = asyncio.run(
-            make_attempt(app.runs, flows, app.definitions.flow_of_run, run, start, drive_settings.choice)
-        )
+        work = make_attempt(app.runs, flows, app.definitions.flow_of_run, run, start, drive_settings.choice)
+        attempt = asyncio.run(work)
     for change in attempt.changes:
         shell.talk(f"since the last attempt, {change}")
     if attempt.kept_phases:
@@ -370,7 +352,7 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 @click.option("--step", metavar="PATH", help="Instead of its id: the step that asks.")
 @click.option("--show", is_flag=True, help="Only print an answers file to fill in, and the questions to stderr.")
 @trust_option
-@events_option
+@run_options.events_option
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Answer a question that a run waits for, then resume the run. It ends as `resume` does.
@@ -386,8 +368,8 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     run = app.runs.load(run_id)
     if not options["show"]:
         app.refuse_agents("answer", run=run_id)
-    refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)
-    question = question_to_answer(run_id, run.state, options["question"], options["step"])
+    run_rules.refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)
+    question = run_rules.question_to_answer(run_id, run.state, options["question"], options["step"])
     form, file = form_params.form_from(question.question), options["file"]
     given, how = _typed_answers(form, question, options, run_id), DriveOptions(options["events"], stored=question.id)
     if run.history.is_answered and given is None and file is None and not options["show"]:
@@ -405,7 +387,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
             ways = ("--approve", "--reject --note TEXT") if is_approval else (needed, "--file FILE")
             shell.talk(f"answer it: `{command} {ways[0]}`, or `{command} {ways[1]}`")
         raise SystemExit(0 if options["show"] else 4)
-    need_trust(app, shell, lambda: programs_of_run(run))
+    need_trust(app, shell, lambda: run_rules.programs_of_run(run))
     if file is not None:
         given = answers_for(read_answers(file), form, question.path, question.id, is_only=True)
     has_no_driver = asyncio.run(app.runs.answer(run, question.id, ask(form) if given is None else given))

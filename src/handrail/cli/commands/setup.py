@@ -202,10 +202,7 @@ def _join_artifacts(items: list[ImportItem]) -> list[ImportItem]:
         groups.setdefault((item.scope, item.result) if is_many else number, []).append(item)
     lines: list[ImportItem] = []
     for item, *others in groups.values():
-        name, path = (
-            f"{counted(1 + len(others), 'artifact')} of {item.scope}",
-            [item.path, *(one.path for one in others)],
-        )
-        note = "`handrail artifacts` lists them"
-        lines.append(replace(item, name=name, path=os.path.commonpath(path), note=note) if others else item)
+        name, note = f"{counted(1 + len(others), 'artifact')} of {item.scope}", "`handrail artifacts` lists them"
+        path = os.path.commonpath([item.path, *(one.path for one in others)])
+        lines.append(replace(item, name=name, path=path, note=note) if others else item)
     return lines

@@ -276,8 +276,7 @@ def _folder_plugin(app: App, id_: str) -> Plugin:
             problem = broken_plugin.problems[0]
             raise RefusedError(f"the plugin `{id_}` cannot be used: {problem.message}", problem.hint)
         ids = list(app.definitions.plugins.used)
-        hint = did_you_mean(id_, ids) or "`handrail plugins` lists them"
-        raise NotFound(f"there is no plugin `{id_}`", hint)
+        raise NotFound(f"there is no plugin `{id_}`", did_you_mean(id_, ids) or "`handrail plugins` lists them")
     if plugin_.place.source == "package":
         hint = f"uninstall the package `{plugin_.place.package}` if you do not trust it"
         raise RefusedError(f"the plugin `{id_}` is an installed package, which you trusted when you installed it", hint)

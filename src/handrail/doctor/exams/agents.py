@@ -164,7 +164,6 @@ def switch(agent: AgentSubject) -> Checkup | None:
 
 
 async def hook(agent: AgentSubject) -> list[Checkup]:
-    """A real call of each installed hook."""
     checkups, installers = [], _installers(agent)
     for scope, installer in installers.items():
         if scope == "project" and "user" in installers:

@@ -17,7 +17,7 @@ import time
 
 import handrail
 from handrail.base.errors import HandrailError, StateError
-from handrail.base.files import ASIDE, refuse_shared
+from handrail.base.files import ASIDE, refuse_shared, upwards
 from handrail.base.processes import run
 from handrail.doctor.examination import Checkup, Status, Subject, version_of
 from handrail.driven.worktrees.git import OLDEST as OLDEST_GIT
@@ -38,8 +38,7 @@ STALE_SECONDS = 600.0
 SECONDS = 10.0
 
 
-def python(subject: Subject) -> Checkup:
-    del subject
+def python(_subject: Subject) -> Checkup:
     version = ".".join(map(str, sys.version_info[:3]))
     hook_file = os.path.join(handrail.__path__[0], "hook.py")
     if sys.version_info[:2] < OLDEST:
@@ -124,16 +123,11 @@ def free_space(path: str) -> tuple[int, int | None] | None:
 
     The number of files is None if the file system has no such limit.
     """
-    while not os.path.exists(path) and path != os.path.dirname(path):
-        path = os.path.dirname(path)
     try:
-        status = os.statvfs(path)
+        status = os.statvfs(next(filter(os.path.exists, upwards(path)), path))
     except OSError:
         return None
-    return (
-        status.f_bavail * status.f_frsize,
-        status.f_favail if status.f_files else None,
-    )
+    return status.f_bavail * status.f_frsize, status.f_favail if status.f_files else None
 
 
 def space_status(free: int, files: int | None) -> Status:
@@ -192,9 +186,7 @@ def folder(subject: Subject) -> Checkup:
         command = f"chmod 700 {quoted_path}" if "chmod" in (error.hint or "") else None
         return Checkup("error", error.message, error.hint, command)
     if not os.path.isdir(path):
-        above = path
-        while not os.path.lexists(above):
-            above = os.path.dirname(above)
+        above = next(filter(os.path.lexists, upwards(path)))
         if os.access(above, os.W_OK | os.X_OK):
             return Checkup("ok", f"`{path}` does not exist yet; it is created when it is needed")
         message = f"`{path}` cannot be created: `{above}` cannot be written"
@@ -308,7 +300,6 @@ def runs(subject: Subject) -> Checkup:
 
 
 def leftovers(subject: Subject) -> Checkup:
-    """Files of processes that were killed, and what was put aside."""
     places = subject.app.places
     new_files, aside_folder = [], os.path.join(places.state, ASIDE)
     for at, folders, names in os.walk(places.state):
@@ -324,7 +315,6 @@ def leftovers(subject: Subject) -> Checkup:
 
 
 async def worktrees(subject: Subject) -> Checkup:
-    """Worktrees of runs, and what kills left of them."""
     app = subject.app
     if app.worktrees.is_empty:
         return Checkup("ok", "no run has a worktree")

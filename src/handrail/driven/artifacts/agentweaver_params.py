@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from handrail.driven.artifacts.names import NOT_PROVIDED, ArtifactRequest
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError
 from handrail.settings.folders import shipped_script
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class TaskArtifacts:
         """The paths of one iteration. Raises `NodeError` if a file is missing or does not match its schema."""
         paths = self.bundle(kinds, iteration)
         if absent := missing_files(paths):
-            raise NodeError("inputs-missing", f"{why}; missing: {', '.join(absent)}", transient=False)
+            raise LastingError("inputs-missing", f"{why}; missing: {', '.join(absent)}")
         for name, kind in kinds.items():
             self.refuse_invalid(kind, paths[name])
         return paths
@@ -81,7 +81,7 @@ class TaskArtifacts:
     def refuse_invalid(self, kind: str, path: str) -> None:
         schema = self.table.kinds[kind].schema
         if schema is not None and (wrong := self.world.against_schema(path, schema)):
-            raise NodeError("inputs-invalid", wrong, transient=False)
+            raise LastingError("inputs-invalid", wrong)
 
     def optional(self, kinds: Mapping[str, str]) -> dict[str, Any]:
         """The params of files that may be missing. Those that exist match their schemas."""
@@ -125,8 +125,7 @@ def _for_plan_revise(inputs: TaskArtifacts) -> dict[str, Any]:
     has_own = not missing_files(inputs.bundle(_REVIEW, turn))
     review = turn if has_own else inputs.newest_complete(_REVIEW)
     if review is None:
-        message = "a plan can be revised after a design review, and there is none"
-        raise NodeError("inputs-missing", message, transient=False)
+        raise LastingError("inputs-missing", "a plan can be revised after a design review, and there is none")
     new_files = inputs.bundle({**PLANNING, **QA}, turn + 1)
     return {
         "reviewIteration": review,

@@ -110,10 +110,8 @@ class ArtifactTable:
         return _file_path(posixpath.join(project, AGENTWEAVER, key, kind.file), key, request.iteration, names)
 
     def iterations(self, kind: str, key: str, project: str, names: FileLister) -> set[int]:
-        """The iterations of which a file of this kind exists."""
-        folder, file = posixpath.split(
-            posixpath.join(project, AGENTWEAVER, safe_name(key, "key"), self.kinds[kind].file)
-        )
+        path = posixpath.join(project, AGENTWEAVER, safe_name(key, "key"), self.kinds[kind].file)
+        folder, file = posixpath.split(path)
         prefix, _, suffix = (part.replace("{key}", key) for part in file.partition("{iteration}"))
         return _turns(names(folder), prefix, suffix)
 
@@ -199,9 +197,8 @@ def safe_name(text: str, what: str) -> str:
     if not text.strip():
         raise Unresolved("artifact-name", f"the {what} of an artifact is empty")
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
-        raise Unresolved(
-            "artifact-name", f"the {what} of an artifact contains a character that is not allowed in a file name"
-        )
+        message = f"the {what} of an artifact contains a character that is not allowed in a file name"
+        raise Unresolved("artifact-name", message)
     if text in (".", "..") or "/" in text or "\\" in text:
         raise Unresolved("artifact-name", f"the {what} `{shown(text)}` of an artifact leads out of its folder")
     return text
@@ -210,8 +207,7 @@ def safe_name(text: str, what: str) -> str:
 def safe_extension(value: Any) -> str:
     """The same text, if it is a file extension. Else raises `Unresolved`."""
     if not isinstance(value, str) or not re.fullmatch("[A-Za-z0-9]{1,16}", value):
-        message = f"an extension has to be letters and digits, found `{shown(value)}`"
-        raise Unresolved("artifact-name", message)
+        raise Unresolved("artifact-name", f"an extension has to be letters and digits, found `{shown(value)}`")
     return value
 
 
@@ -272,12 +268,10 @@ def artifact_key(path: str, project: str, scope: str) -> str:
     the project, so that `a.md`, `A.md` and `d/a.md` are three artifacts.
     """
     path = posixpath.normpath(path.replace("\\", "/"))
-    has_place = (
-        any(_path_in_scope(path, root, scope) for root in (HANDRAIL, AGENTWEAVER)) or "/.artifacts/" in f"/{path}"
-    )
-    folder = posixpath.dirname(posixpath.relpath(path, project))
-    if has_place:
+    is_in_scope = any(_path_in_scope(path, root, scope) for root in (HANDRAIL, AGENTWEAVER))
+    if is_in_scope or "/.artifacts/" in f"/{path}":
         return logical_key(path, scope)
+    folder = posixpath.dirname(posixpath.relpath(path, project))
     parts = [] if folder.startswith("..") else [_dashed(part, "._-").lstrip("._-") for part in folder.split("/")]
     return "/".join([part for part in parts if part] + [logical_key(path, scope, _dashed)])
 

@@ -10,17 +10,10 @@ from typing import Any
 
 from handrail.base.errors import HandrailError
 from handrail.base.files import Unreadable, path_flaw, read_limited, real_inside, why_outside
+from handrail.driven.artifacts import shelf
 from handrail.driven.artifacts.names import ArtifactRequest
 from handrail.driven.artifacts.schemas import artifact_table, find_schema, problems_of
-from handrail.driven.artifacts.shelf import (
-    MAX_ARTIFACT_BYTES,
-    ArtifactVersion,
-    Shelf,
-    files_in,
-    fingerprint,
-    wait_for_tick,
-)
-from handrail.extensions.contracts import NodeContext, NodeError, PromisedFile
+from handrail.extensions.contracts import LastingError, NodeContext, NodeError, PromisedFile
 from handrail.extensions.registry import Registry
 from handrail.settings.secrets import Secrets
 
@@ -41,7 +34,7 @@ class ProjectFiles:
     async def first_look(self, kind: str, subject: str) -> Any:
         """The same as `look`, so that the next change of a file can be seen."""
         if kind == "fingerprint":
-            await wait_for_tick(os.path.join(self.project, subject))
+            await shelf.wait_for_tick(os.path.join(self.project, subject))
         return self.look(kind, subject)
 
     def look(self, kind: str, subject: str) -> Any:
@@ -50,26 +43,26 @@ class ProjectFiles:
                 return subject != "" and os.path.exists(os.path.join(self.project, subject))
             case "fingerprint":
                 real = real_inside(self.project, subject)
-                return None if real is None else fingerprint(real)
+                return None if real is None else shelf.fingerprint(real)
             case "text":
                 return self.text(subject)
             case "artifact":
                 return self.artifact(ArtifactRequest.from_text(subject))
             case "artifacts":
-                return artifact_table().paths(ArtifactRequest.from_text(subject), self.project, files_in)
+                return artifact_table().paths(ArtifactRequest.from_text(subject), self.project, shelf.files_in)
             case "inputs" | "iteration":  # what a scope has for a kind of flow, the next iteration of an artifact
                 from handrail.driven.artifacts.agentweaver_params import SCOPE_PARAMS, TaskArtifacts
 
                 scope = json.loads(subject)
                 inputs = TaskArtifacts(self, scope["key"])
                 return SCOPE_PARAMS[scope["kind"]](inputs) if kind == "inputs" else inputs.next(scope["kind"])
-        raise NodeError("fact-unknown", f"there is no kind of fact `{kind}`", transient=False)
+        raise LastingError("fact-unknown", f"there is no kind of fact `{kind}`")
 
     def real_path(self, path: str) -> str:
         """The real path of a file in the project. Raises `NodeError` if it is outside."""
         real = real_inside(self.project, path)
         if real is None:
-            raise NodeError("path-escape", f"`{path}` {why_outside(path)}", transient=False)
+            raise LastingError("path-escape", f"`{path}` {why_outside(path)}")
         return real
 
     def text(self, path: str) -> str | None:
@@ -79,7 +72,7 @@ class ProjectFiles:
         except Unreadable as error:
             if error.is_missing:
                 return None
-            raise NodeError("file-unreadable", f"`{path}` {error.message}", transient=False) from error
+            raise LastingError("file-unreadable", f"`{path}` {error.message}") from error
 
     def against_schema(self, path: str, schema: str) -> str | None:
         """What is wrong with a JSON file. None if it matches its schema."""
@@ -93,11 +86,11 @@ class ProjectFiles:
         except RecursionError:
             return f"`{path}` is not JSON that can be checked: it is nested too deeply"
         except HandrailError as error:
-            raise NodeError("schema", error.message, transient=False) from error
+            raise LastingError("schema", error.message) from error
         return f"`{path}` does not match the schema `{schema}`: {'; '.join(wrong)}" if wrong else None
 
     def artifact(self, request: ArtifactRequest) -> str:
-        return artifact_table().path(request, self.project, files_in)
+        return artifact_table().path(request, self.project, shelf.files_in)
 
 
 class Publisher:
@@ -107,7 +100,7 @@ class Publisher:
         self.scope = context.scope
         self.run = context.run
         self.clock = clock
-        self.shelf = Shelf(folder)
+        self.shelf = shelf.Shelf(folder)
 
     @cached_property
     def _secrets(self) -> Secrets:
@@ -133,7 +126,7 @@ class Publisher:
         if file.schema is not None and (wrong := self.world.against_schema(file.path, file.schema)):
             raise NodeError("artifact-schema", wrong)
         try:
-            content = read_limited(real, MAX_ARTIFACT_BYTES)
+            content = read_limited(real, shelf.MAX_ARTIFACT_BYTES)
         except Unreadable as error:
             raise NodeError("artifact-unreadable", f"`{path}` {error.message}") from error
         self._refuse_secret(content, f"`{path}`")
@@ -141,17 +134,16 @@ class Publisher:
 
     def _refuse_secret(self, data: str | bytes, what: str) -> None:
         """Raise `NodeError` if the data contains a secret. The content of a published file is never changed."""
-        name = self._secrets.found_in(data)
-        if name is not None:
+        if (name := self._secrets.found_in(data)) is not None:
             message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
             raise NodeError("artifact-secret", message)
 
-    def _draft(self, file: PromisedFile, step: str, inputs: list[str]) -> ArtifactVersion:
+    def _draft(self, file: PromisedFile, step: str, inputs: list[str]) -> shelf.ArtifactVersion:
         real, path = self.world.real_path(file.path), self.shown(file.path)
         table = artifact_table()
         contract = table.contract(real, self.scope, file.schema)
         key = table.key(real, os.path.realpath(self.world.project), self.scope)
-        return ArtifactVersion(
+        return shelf.ArtifactVersion(
             scope=self.scope,
             key=key,
             name=file.name or key,

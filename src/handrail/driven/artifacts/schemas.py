@@ -210,8 +210,7 @@ def _parse_schema(text: str, path: str) -> dict[str, Any]:
     if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
         hint = f"remove `$schema`, or write `{DIALECT}`"
         raise BrokenSchema(path, f"has to use draft 2020-12, found {_value_words(schema['$schema'])}", hint)
-    problem = problem_of_schema(schema)
-    if problem is not None:
+    if (problem := problem_of_schema(schema)) is not None:
         raise BrokenSchema(path, f"is not a JSON Schema: {problem[0]}", place=_place_in(text, problem[1]))
     return schema
 
@@ -234,8 +233,7 @@ def problem_of_schema(schema: dict[str, Any]) -> tuple[str, tuple[str | int, ...
     from jsonschema.exceptions import SchemaError
 
     try:
-        wrong = _unsafe(schema)
-        if wrong is not None:
+        if (wrong := _unsafe(schema)) is not None:
             return wrong, ()
         Draft202012Validator.check_schema(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     except SchemaError as error:
@@ -257,10 +255,10 @@ def _unsafe(schema: Any) -> str | None:
         if "unevaluatedProperties" in part and patterns:
             return f"`{place}/patternProperties` does not work with `unevaluatedProperties`"
         for pattern, where in (patterns | ({single: f"{place}/pattern"} if isinstance(single, str) else {})).items():
-            wrong = check_pattern(pattern)
-            if wrong is not None:
-                text = pattern if len(pattern) <= 60 else pattern[:59] + "…"
-                return f"`{where}`: `{text}` is not a pattern, at character {wrong.at + 1}: {wrong.message}"
+            if (wrong := check_pattern(pattern)) is not None:
+                return (
+                    f"`{where}`: `{shown(pattern, 60)}` is not a pattern, at character {wrong.at + 1}: {wrong.message}"
+                )
     return None
 
 
@@ -274,8 +272,7 @@ def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
     from referencing.exceptions import Unresolvable
 
     try:
-        wrong = _unsafe(schema)
-        if wrong is not None:
+        if (wrong := _unsafe(schema)) is not None:
             return [f"the schema cannot be used: {wrong}"]
         validator = bounded_validator()(schema, registry=Registry())  # empty, so nothing is fetched
         errors = sorted(islice(validator.iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
@@ -330,5 +327,4 @@ def _value_words(value: Any) -> str:
 
 
 def _short(text: str) -> str:
-    clean = "".join(char if char.isprintable() else " " for char in text)
-    return clean if len(clean) <= MAX_LENGTH else clean[: MAX_LENGTH - 1] + "…"
+    return shown("".join(char if char.isprintable() else " " for char in text), MAX_LENGTH)

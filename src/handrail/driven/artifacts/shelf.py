@@ -119,8 +119,7 @@ class Shelf:
             self._store(sha256, content)
             if (record := self._by_step.get((draft.run, draft.step, draft.key, sha256))) is not None:
                 return record
-            previous = self._latest.get(draft.key)
-            if previous is not None:
+            if (previous := self._latest.get(draft.key)) is not None:
                 draft, version = replace(draft, supersedes=previous.id), max(version, previous.version + 1)
             id_ = artifact_id(draft.scope, draft.key, version)
             record = replace(draft, id=id_, version=version, sha256=sha256, size=len(content))

@@ -258,8 +258,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def with_each(expression: Any, change: Callable[[Expression], Expression]) -> Expression:
     parts: dict[str, Any] = {}
     for name in _INNER.get(type(expression), ()):
-        inner = getattr(expression, name)
-        if inner is not None:
+        if (inner := getattr(expression, name)) is not None:
             parts[name] = tuple(map(change, inner)) if isinstance(inner, tuple) else change(inner)
     whole: Expression = replace(expression, **parts)
     return whole

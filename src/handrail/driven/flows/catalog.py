@@ -111,8 +111,7 @@ def nesting_problems(runs: Mapping[str, Mapping[str, NestedFlow]]) -> Iterator[t
         levels |= {id_: max((levels[target] + 1 for target in runs[id_]), default=0) for id_ in ready}
         order.done(*ready)
     for id_ in (name for name in runs if name not in levels):
-        circle = _circle(runs, id_)
-        if circle is not None:
+        if (circle := _circle(runs, id_)) is not None:
             message = f"flows run each other in a circle: {' → '.join(circle)}"
             hint = "remove one of the references; none of these flows can be used"
             yield id_, circle[1], "flow-cycle", message, hint
@@ -164,8 +163,7 @@ class FlowCatalog:
         return None if flow is None else flow.plan
 
     def find(self, name: str) -> FoundFlow:
-        flow = self.named(name)
-        if flow is not None:
+        if (flow := self.named(name)) is not None:
             return flow
         file = next((other.file for other in self.found if name in other.ids), None)
         if file is not None:
@@ -310,9 +308,7 @@ def _read_shipped(
             ids_by_name = {use.name: other_id(use.name) for use in flow.nested}
             flows[id_] = flow.with_names({name: inner for name, inner in ids_by_name.items() if inner is not None})
             ids = [inner or shipped.find_id(name) for name, inner in ids_by_name.items()]
-            waiting += [
-                inner for inner in ids if inner is not None and inner.removeprefix(SHIPPED_PREFIX) in shipped.files
-            ]
+            waiting += [one for one in ids if one is not None and one.removeprefix(SHIPPED_PREFIX) in shipped.files]
     return [flows[id_] for id_ in sorted(flows)]
 
 

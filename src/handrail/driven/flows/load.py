@@ -21,11 +21,11 @@ from handrail.driven.artifacts.schemas import (
     project_schema_ids,
     schema_ids,
 )
-from handrail.driven.expressions.parser import SourcePlace, UsedReference
+from handrail.driven.expressions.parser import SourcePlace
 from handrail.driven.flows.keys import FLOW, PARAM
 from handrail.driven.flows.load_state import FlowResources, LoadState
 from handrail.driven.flows.phases import PhasesReader
-from handrail.driven.flows.plan import FlowPlan, Param
+from handrail.driven.flows.plan import FlowPlan, Param, round_numbers
 from handrail.driven.flows.prompts import PromptFile
 from handrail.driven.flows.references import Layout, constant_truth, is_conditional, wrong_reference
 from handrail.driven.flows.results import kind_error
@@ -76,10 +76,7 @@ def _phase_ids(flow: LoadState) -> Iterator[Diagnostic]:
         id_ = node.value["id"]
         if phase.id in first_places and id_.place not in reported:
             reported.add(id_.place)
-            line, names = (
-                first_places[phase.id].line,
-                [name for name in phase.rounds if not name.endswith("_minus_one")],
-            )
+            line, names = first_places[phase.id].line, round_numbers(phase)
             missing = [name for name in names if f"${{{name}}}" not in id_.value] if line == id_.line else []
             hint = f"the first one is on line {line}; give each phase its own id"
             if missing:
@@ -189,31 +186,24 @@ def _flow(job: LoadState, reader: MappingReader, id_: str) -> FlowPlan:
 
 def _needs(job: LoadState, env: Mapping[str, TreeNode]) -> tuple[tuple[str, int, int], ...]:
     """The declared variables that some place reads in any case: no condition and no default value guards it."""
-    names = {
-        use.ref.names[2]
-        for use in _certain_references(job)
-        if use.ref.names[:2] == ["context", "env"] and use.ref.names[2:]
-    }
+    names = {name for name, _ in _certain_names(job, ["context", "env"])}
     return tuple((name, node.line, node.column) for name, node in env.items() if name in names)
 
 
 def _reads(job: LoadState) -> tuple[tuple[str, int, int], ...]:
     """The params that some place reads in any case, each at its first place. After `stopFlowIf`, none is certain."""
     ends = [number for number, phase in enumerate(job.phases) for step in phase.steps if step.stop_if is not None]
-    uses = [
-        use
-        for use in _certain_references(job, min(ends, default=None))
-        if use.ref.names[:1] == ["params"] and use.ref.names[1:]
-    ]
-    places = {use.ref.names[1]: use.place[:2] for use in reversed(uses)}
+    places = dict(reversed(list(_certain_names(job, ["params"], min(ends, default=None)))))
     return tuple((name, *place) for name, place in sorted(places.items(), key=lambda pair: pair[1]))
 
 
-def _certain_references(job: LoadState, last: int | None = None) -> Iterator[UsedReference]:
-    """The references that are evaluated in any case, up to the phase with the number `last`."""
+def _certain_names(job: LoadState, scope: list[str], last: int | None = None) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The names of a scope that are read in any case, up to the phase with the number `last`, each with its place."""
     for slot in job.slots:
         if not slot.is_shielded and not slot.enclosure.guards and (last is None or slot.phase <= last):
-            yield from (use for use in slot.references if not use.is_shielded)
+            for names, use in ((use.ref.names, use) for use in slot.references if not use.is_shielded):
+                if names[: len(scope)] == scope and len(names) > len(scope):
+                    yield names[len(scope)], use.place[:2]
 
 
 def _names(reader: MappingReader, key: str, pattern: re.Pattern[str], wrong: str, *hints: str) -> Iterator[TreeNode]:

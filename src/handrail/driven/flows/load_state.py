@@ -217,8 +217,7 @@ class LoadState:
 
     def unusable(self, name: str, node: TreeNode) -> None:
         """Warn if a node or a check is of a plugin that cannot be used now."""
-        error = self.resources.unusable(name)
-        if error is not None:
+        if (error := self.resources.unusable(name)) is not None:
             self.problem(node, "plugin-unusable", f"`{name}` cannot be used: {error.message}", error.hint, "warning")
 
     def expressions(self, enclosure: Enclosure, *, is_bound: bool = False) -> ExpressionReader:

@@ -209,14 +209,13 @@ class PhasesReader:
             self.job.problem(header.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
         first, last = bounds or (1, 1)
         may_exhaust = self.may_exhaust(reader)
+        most = None if may_exhaust else last - first + 1
         first_id = _id_as_written(phases.value[0]) if phases.value else None
         repeat = Repeat(
             node=header,
             var=var,
             item=item,
-            over=None
-            if over is None
-            else self.repeated_items(over, enclosure, None if may_exhaust else last - first + 1),
+            over=None if over is None else self.repeated_items(over, enclosure, most),
             until=until,
             group=group,
             first=first,

@@ -12,20 +12,7 @@ from typing import Any
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.driven.artifacts.agentweaver_params import SCOPE_PARAM_NAMES, child_params, missing_iterations
-from handrail.driven.expressions.tree import (
-    Artifact,
-    Const,
-    Exists,
-    Expression,
-    PartialEvaluator,
-    Ref,
-    Template,
-    as_data,
-    error_with_place,
-    in_words,
-    is_open,
-    walk,
-)
+from handrail.driven.expressions import tree
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.plan import (
     Expectation,
@@ -42,10 +29,10 @@ from handrail.driven.flows.plan import (
 )
 from handrail.driven.flows.prompts import OPTIONAL_FILE, compose_prompt, language_part, without_missing
 from handrail.driven.flows.results import params_read, skipped, with_defaults
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError, NodeError
 from handrail.source.field_checks import leads_out
 from handrail.source.plain_text import plain, plain_lines
-from handrail.source.values import Unresolved, as_text, is_true
+from handrail.source.values import Unresolved, as_text, is_true, shown
 
 FileExists = Callable[[str], bool]
 MOST_CONDITIONS = 3
@@ -168,7 +155,7 @@ class _FlowPreview:
         self.inputs = inputs
         self.steps: dict[str, dict[str, dict[str, Any]]] = {phase.id: {} for phase in plan.phases}
         self.exists = shared.exists
-        self._guards: dict[tuple[int, bool], Expression] = {}
+        self._guards: dict[tuple[int, bool], tree.Expression] = {}
         self._repeat: dict[str, Any] = {}
         self._later = inputs.later
         self._hidden = inputs.hidden
@@ -243,10 +230,10 @@ class _FlowPreview:
         runs = row.verdict == "runs"
         if runs and is_sure:
             self.steps[phase.id][step.id] = {"status": "done"}
-        stop = Const(False) if step.stop_if is None else self.show(step.stop_if)
-        always = isinstance(stop, Const) and is_true(stop.value)
-        if step.stop_if is not None and (always or not isinstance(stop, Const)):
-            row = replace(row, stops=in_words(step.stop_if if always else stop))
+        stop = tree.Const(False) if step.stop_if is None else self.show(step.stop_if)
+        always = isinstance(stop, tree.Const) and is_true(stop.value)
+        if step.stop_if is not None and (always or not isinstance(stop, tree.Const)):
+            row = replace(row, stops=tree.in_words(step.stop_if if always else stop))
         self.shared.add(row)
         child_end = child.run(PreviewPart()) if child is not None else None
         if child_end is not None and child_end.is_failure:
@@ -266,9 +253,9 @@ class _FlowPreview:
         texts = {name: self.show(value) for name, value in step.params.items()}
         for name in (param.name for param in step.declared.params if param.names == "path"):
             value, project = values.get(name), str(self.inputs.context.get("project", ""))
-            if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
-                message = f"`{name}` leads out of the project: {in_words(texts[name])}"
-                raise NodeError("path-escape", message, transient=False)
+            if isinstance(value, tree.Const) and isinstance(value.value, str) and leads_out(value.value, project):
+                message = f"`{name}` leads out of the project: {tree.in_words(texts[name])}"
+                raise LastingError("path-escape", message)
         nests = step.declared.nests
         child = self._child(nests, values, texts, row.path) if nests is not None else None
         prompt = None if step.prompt is None else self.prompt(step.prompt)
@@ -279,26 +266,26 @@ class _FlowPreview:
             row,
             flow=None if child is None else child.plan.id,
             nested=nests,
-            params={name: as_data(value) for name, value in texts.items()},
-            unknown=tuple(name for name, value in texts.items() if not isinstance(value, Const)),
+            params={name: tree.as_data(value) for name, value in texts.items()},
+            unknown=tuple(name for name, value in texts.items() if not isinstance(value, tree.Const)),
             prompt=prompt,
             expect=tuple(map(expectation_words, expect)),
             makes=tuple(map(made_file_words, makes)),
         )
 
     def _child(
-        self, nested: str, values: Mapping[str, Expression], texts: Mapping[str, Expression], path: str
+        self, nested: str, values: Mapping[str, tree.Expression], texts: Mapping[str, tree.Expression], path: str
     ) -> _FlowPreview | None:
         """The flow that a step runs. None if it is not known yet which one."""
         name = values.get(nested)
-        if not isinstance(name, Const):
+        if not isinstance(name, tree.Const):
             return None
         plan = self.shared.find(as_text(name.value))
         if plan is None:
-            raise NodeError("flow-missing", f"there is no flow `{as_text(name.value)}`", transient=False)
+            raise LastingError("flow-missing", f"there is no flow `{as_text(name.value)}`")
         if self.level >= MAX_DEPTH:
-            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
-        params = {key: value.value if isinstance(value, Const) else _UNKNOWN for key, value in values.items()}
+            raise LastingError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}")
+        params = {key: value.value if isinstance(value, tree.Const) else _UNKNOWN for key, value in values.items()}
         del params[nested]
         if plan.is_foreign:
             of_scope = dict.fromkeys(SCOPE_PARAM_NAMES.get(plan.kind, ()), _UNKNOWN)
@@ -306,25 +293,25 @@ class _FlowPreview:
             params |= dict.fromkeys(missing_iterations(plan.kind, params_read(plan), params), _UNKNOWN)
         params = with_defaults(plan, params)
         later = frozenset(f"params.{key}" for key, value in params.items() if value is _UNKNOWN)
-        hidden = frozenset(f"params.{key}" for key, value in texts.items() if not isinstance(value, Const))
+        hidden = frozenset(f"params.{key}" for key, value in texts.items() if not isinstance(value, tree.Const))
         inner = PreviewInput(params, self.inputs.context, later, hidden)
         return _FlowPreview(plan, inner, self.shared, f"{path}/", self.level + 1)
 
-    def evaluate(self, expression: Expression) -> Expression:
+    def evaluate(self, expression: tree.Expression) -> tree.Expression:
         """A constant if the value is known. Raises `Unresolved` if it cannot have a value."""
         try:
             return self._evaluator(self._is_later).evaluate(expression)
         except Unresolved as error:
-            raise error_with_place(error, expression) from error
+            raise tree.error_with_place(error, expression) from error
 
-    def show(self, expression: Expression) -> Expression:
+    def show(self, expression: tree.Expression) -> tree.Expression:
         """The same for people: hides the environment, and leaves what cannot be resolved."""
         try:
             return self._evaluator(self._is_not_shown).evaluate(expression)
         except Unresolved:
             return expression
 
-    def _evaluator(self, is_later: Callable[[Ref], bool]) -> PartialEvaluator:
+    def _evaluator(self, is_later: Callable[[tree.Ref], bool]) -> tree.PartialEvaluator:
         env = self.inputs.context.get("env", {})
         allowed = {name: value for name, value in env.items() if name in self.plan.env}
         values = {
@@ -334,9 +321,9 @@ class _FlowPreview:
             "repeat": self._repeat,
             "steps": self.steps,
         }
-        return PartialEvaluator(values, is_later, self.exists)
+        return tree.PartialEvaluator(values, is_later, self.exists)
 
-    def _is_later(self, ref: Ref) -> bool:
+    def _is_later(self, ref: tree.Ref) -> bool:
         parts = ref.names
         match parts:
             case ["steps", phase, step, field, *_]:
@@ -348,7 +335,7 @@ class _FlowPreview:
                 return name != "env" and name not in self.inputs.context
         return ".".join(parts[:2]) in self._later
 
-    def _is_not_shown(self, ref: Ref) -> bool:
+    def _is_not_shown(self, ref: tree.Ref) -> bool:
         parts = ref.names
         return parts[:2] == ["context", "env"] or ".".join(parts[:2]) in self._hidden or self._is_later(ref)
 
@@ -358,22 +345,24 @@ class _FlowPreview:
         numbers: dict[str, Any] = dict(round_numbers(phase))
         for name, item in phase.items:
             visible = self.show(item)
-            numbers[name] = as_data(visible)
+            numbers[name] = tree.as_data(visible)
             try:
                 result = self.evaluate(item)
             except Unresolved:
                 result = item
-            if isinstance(result, Const):
+            if isinstance(result, tree.Const):
                 self._repeat[name] = result.value
             else:
                 self._later |= {f"repeat.{name}"}
-            if not isinstance(visible, Const):
+            if not isinstance(visible, tree.Const):
                 self._hidden |= {f"repeat.{name}"}
         return numbers
 
-    def _with_verdict(self, row: PreviewRow, guards: tuple[Expression, ...], when: Expression | None) -> PreviewRow:
+    def _with_verdict(
+        self, row: PreviewRow, guards: tuple[tree.Expression, ...], when: tree.Expression | None
+    ) -> PreviewRow:
         """The row of a phase or a step that runs only if all these conditions hold, with its verdict."""
-        undecided: list[Expression] = []
+        undecided: list[tree.Expression] = []
         for condition in (*guards, *([when] if when is not None else [])):
             try:
                 result = self.evaluate(condition) if condition is when else self._guard(condition)
@@ -381,20 +370,18 @@ class _FlowPreview:
                 if not undecided:
                     raise
                 result = condition  # the run may never evaluate it
-            if not isinstance(result, Const):
+            if not isinstance(result, tree.Const):
                 undecided.append(condition)
             elif not is_true(result.value):
-                return replace(row, verdict="skipped", why=f"{in_words(condition)} does not hold")
+                return replace(row, verdict="skipped", why=f"{tree.in_words(condition)} does not hold")
         if not undecided:
             return row
-        visible = [
-            self.show(condition) for condition in undecided[-MOST_CONDITIONS:]
-        ]  # earlier rounds have shown the others
+        visible = list(map(self.show, undecided[-MOST_CONDITIONS:]))  # earlier rounds have shown the others
         on = dict.fromkeys(name for condition in visible for name in _waits_for(condition))
         more = f", and {len(undecided) - len(visible)} more" if len(undecided) > len(visible) else ""
-        return replace(row, verdict="depends", why=" and ".join(map(in_words, visible)) + more, on=tuple(on))
+        return replace(row, verdict="depends", why=" and ".join(map(tree.in_words, visible)) + more, on=tuple(on))
 
-    def _guard(self, guard: Expression) -> Expression:
+    def _guard(self, guard: tree.Expression) -> tree.Expression:
         """The value of a guard, cached: later rounds share the guard, and it refers only to steps before them."""
         key = (id(guard), self.exists is None)
         if key not in self._guards:
@@ -405,36 +392,36 @@ class _FlowPreview:
         if prompt.extra is not None:
             self.evaluate(prompt.extra)
         values = [self.evaluate(value) for value in prompt.values]
-        known = {n: v.value for n, v in zip(prompt.names, values, strict=True) if isinstance(v, Const)}
+        known = {n: v.value for n, v in zip(prompt.names, values, strict=True) if isinstance(v, tree.Const)}
         for name, value in known.items():
             if name.endswith(OPTIONAL_FILE) and isinstance(value, str) and self.exists is not None:
                 known[name] = value if self.exists(value) else None
         text = without_missing(prompt.text, known)
-        body = in_words(self.show(Template(text, prompt.names, prompt.values)))
-        extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
-        more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
+        body = tree.in_words(self.show(tree.Template(text, prompt.names, prompt.values)))
+        extra = tree.Const(None) if prompt.extra is None else self.show(prompt.extra)
+        more = "" if isinstance(extra, tree.Const) and extra.value is None else tree.in_words(extra)
         language = language_part(self.inputs.context.get("language"), is_foreign=self.plan.is_foreign)
         return compose_prompt(body, [more, language], is_plain=prompt.plain)
 
     def expectation(self, expectation: Expectation) -> Expectation | None:
         """The expectation with known values filled in. None if its condition does not hold."""
         when = None if expectation.when is None else self.show(expectation.when)
-        if isinstance(when, Const) and not is_true(when.value):
+        if isinstance(when, tree.Const) and not is_true(when.value):
             return None
         params = {name: self.show(value) for name, value in expectation.params.items()}
-        return replace(expectation, params=params, when=None if isinstance(when, Const) else when)
+        return replace(expectation, params=params, when=None if isinstance(when, tree.Const) else when)
 
 
-def _waits_for(expression: Expression) -> list[str]:
+def _waits_for(expression: tree.Expression) -> list[str]:
     """What an expression depends on: steps as `steps.PHASE.STEP`, other references in full, files by path."""
     names: list[str] = []
-    for part in walk(expression):
-        if isinstance(part, Ref):
+    for part in tree.walk(expression):
+        if isinstance(part, tree.Ref):
             names.append(".".join(part.names[:3] if part.names[:1] == ["steps"] else part.names))
-        elif isinstance(part, Exists) and not is_open(part.path):
-            names.append(in_words(part.path))
-        elif isinstance(part, Artifact):
-            names.append(in_words(part)[2:-1])
+        elif isinstance(part, tree.Exists) and not tree.is_open(part.path):
+            names.append(tree.in_words(part.path))
+        elif isinstance(part, tree.Artifact):
+            names.append(tree.in_words(part)[2:-1])
     return list(dict.fromkeys(names))
 
 
@@ -472,14 +459,13 @@ def preview_lines(row: PreviewRow) -> Iterator[str]:
 
 
 def _short(line: str) -> str:
-    line = plain(line)
-    return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
+    return shown(plain(line), _MOST)
 
 
 def _head(row: PreviewRow) -> str:
     if row.kind == "step":
         return f"{row.id}: {row.node}"
-    about = [f"{name} = {in_words(Const(value))}" for name, value in row.rounds.items()]
+    about = [f"{name} = {tree.in_words(tree.Const(value))}" for name, value in row.rounds.items()]
     about += [] if row.lane is None else [f"lane {row.lane}"]
     about += [] if row.parallel is None else [f"steps in parallel, up to {row.parallel}"]
     return row.id + (f" ({', '.join(about)})" if about else "")
@@ -496,7 +482,7 @@ def _details(row: PreviewRow) -> Iterator[str]:
         yield f"runs {row.flow}"
     for name, value in row.params.items():
         if row.flow is None or name != row.nested:
-            yield f"{name}: {in_words(Const(value))}"
+            yield f"{name}: {tree.in_words(tree.Const(value))}"
     if row.agent is not None:
         yield f"agent: {row.agent}"
     if row.attempts > 1:

@@ -314,9 +314,8 @@ def _follow_from(needed: tuple[Expression, ...], guards: tuple[Expression, ...])
 def _implies(guard: Expression, needed: Expression) -> bool:
     """A list with a third item also has a first one. A guard that is a `Comparison` always compares such an index."""
     if isinstance(guard, Comparison) and isinstance(needed, Comparison) and guard.right == needed.right:
-        return (
-            isinstance(guard.left, Const) and isinstance(needed.left, Const) and needed.left.value <= guard.left.value
-        )
+        here, there = guard.left, needed.left
+        return isinstance(here, Const) and isinstance(there, Const) and there.value <= here.value
     return guard == needed
 
 
@@ -364,9 +363,8 @@ def wrong_nested_reference(reference: NestedReference, plan: FlowPlan) -> WrongR
         return None
     steps = tuple(step.id for step in plan.phases[index].steps)
     if _index_in(names[2], steps) is None:
-        return _lacks(
-            reference.path, "ref-step", f"phase `{phases[index]}` of `{plan.id}` has no step", names[2], steps
-        )
+        what = f"phase `{phases[index]}` of `{plan.id}` has no step"
+        return _lacks(reference.path, "ref-step", what, names[2], steps)
     if len(names) > 3 and names[3] not in STEP_FIELDS:
         return _lacks(reference.path, "ref-field", "a step has no", names[3], STEP_FIELDS)
     return None
@@ -378,7 +376,6 @@ def _lacks(path: str, code: str, what: str, name: str, known: tuple[str, ...], l
 
 
 def _index_in(name: str, ids: tuple[str, ...]) -> int | None:
-    index = index_of(name)
-    if index is not None:
+    if (index := index_of(name)) is not None:
         return index if index < len(ids) else None
     return ids.index(name) if name in ids else None

@@ -19,7 +19,7 @@ from handrail.driven.flows.plan import (
     Prompt,
     Step,
 )
-from handrail.extensions.contracts import NodeError
+from handrail.extensions.contracts import LastingError
 from handrail.source.fields import noun
 from handrail.source.suggestions import did_you_mean
 from handrail.source.values import as_text, same, shown
@@ -60,14 +60,14 @@ def with_defaults(plan: FlowPlan, params: dict[str, Any]) -> dict[str, Any]:
     unknown = [] if plan.is_foreign else sorted(params.keys() - names)
     missing = [p.name for p in plan.params if p.required and params.get(p.name) is None]
     if unknown or missing:
-        raise NodeError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, params)}", transient=False)
+        raise LastingError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, params)}")
     params = {**params, **{p.name: _as_declared(plan, p, params[p.name]) for p in plan.params if p.name in params}}
     for param in plan.params if any(p.choices for p in plan.params) else ():
         value = params.get(param.name)
         if param.choices and value is not None and not any(same(value, choice) for choice in param.choices):
             choices = ", ".join(f"`{shown(choice)}`" for choice in param.choices)
             message = f"`{param.name}` of flow `{plan.id}` has to be one of {choices}, found `{shown(value)}`"
-            raise NodeError("params", message, transient=False)
+            raise LastingError("params", message)
     declared_values = {p.name: params.get(p.name, p.default) for p in plan.params}
     return {**params, **declared_values}
 
@@ -85,7 +85,7 @@ def _as_declared(plan: FlowPlan, param: Param, value: Any) -> Any:
     """A given value of a param, as text if its param is text. Raises `NodeError` if it has another type."""
     if (wanted := kind_error(param, value)) is not None:
         message = f"`{param.name}` of flow `{plan.id}` has to be {wanted}, found `{shown(value)}`"
-        raise NodeError("params", message, transient=False)
+        raise LastingError("params", message)
     is_scalar = isinstance(value, int | float)
     return as_text(value) if is_scalar and param.is_text and not plan.is_foreign else value
 
@@ -149,9 +149,8 @@ def _with_steps(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) 
             {**step, "value": _with_steps(step["value"], change)} if "value" in step else step
             for step in phase["steps"]
         ]
-        phases.append(
-            {**phase, "steps": [change(step) if _is_flow_result(step.get("value")) else step for step in steps]}
-        )
+        steps = [change(step) if _is_flow_result(step.get("value")) else step for step in steps]
+        phases.append({**phase, "steps": steps})
     return {**value, "executionState": {**state, "phases": phases}}
 
 

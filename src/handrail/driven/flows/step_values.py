@@ -167,8 +167,7 @@ def _check_schema(flow: LoadState, node: TreeNode, name: str, *, is_versioned: b
     """
     known = flow.resources.schemas
     if name in known:
-        wrong = flow.resources.schema_problem(name)
-        if wrong is not None:
+        if (wrong := flow.resources.schema_problem(name)) is not None:
             message = f"the schema `{name}` cannot be used: {wrong}"
             flow.problem(node, "schema-broken", message, f"correct `.handrail/schemas/{name}.json`")
     elif known and is_versioned:
@@ -255,14 +254,11 @@ def _kind(flow: LoadState, item: TreeNode, kinds: Mapping[str, Check], noun: str
     if kind is None and len(shorts) == 1:
         return choose_kind(shorts[0], kinds[shorts[0]], is_short=True)
     if kind is None and shorts:
-        flow.problem(
-            item.value[shorts[1]], unknown, several_kinds_message(shorts), "write each one as a separate list item"
-        )
+        hint = "write each one as a separate list item"
+        flow.problem(item.value[shorts[1]], unknown, several_kinds_message(shorts), hint)
     elif kind is None:
-        flow.report(
-            _misspelt_kind(flow, item, kinds)
-            or flow.source.problem("missing-key", item.place, f"an {noun} needs `kind`", known)
-        )
+        missing = flow.source.problem("missing-key", item.place, f"an {noun} needs `kind`", known)
+        flow.report(_misspelt_kind(flow, item, kinds) or missing)
     elif kind.kind != "text":
         flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
     elif kind.value not in kinds:

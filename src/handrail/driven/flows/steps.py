@@ -13,19 +13,12 @@ from handrail.base.errors import DefinitionError
 from handrail.driven.artifacts.names import NOT_PROVIDED
 from handrail.driven.expressions.parser import ExpressionReader, TemplateText
 from handrail.driven.expressions.tree import SCOPES, Const, Expression, as_data
+from handrail.driven.flows import step_values
 from handrail.driven.flows.keys import AFTER, ALL_TEXTS, MAX_SECONDS, PROMPT, RETRY, STEP, UNATTENDED
 from handrail.driven.flows.load_state import Enclosure, LoadState, NestedFlow, PlaceReferences
 from handrail.driven.flows.plan import AfterAction, MadeFile, Prompt, Retry, Step
 from handrail.driven.flows.prompts import PromptFile, optional_names
 from handrail.driven.flows.shipped_flows import SHIPPED_SOURCE
-from handrail.driven.flows.step_values import (
-    chosen_kinds,
-    look_up,
-    plain_params,
-    read_expectations,
-    read_makes,
-    read_values,
-)
 from handrail.extensions import contracts
 from handrail.source.field_checks import check_bounds, check_fields, plain_data, refuse_unknown
 from handrail.source.fields import MappingReader, found, quoted
@@ -219,7 +212,7 @@ class StepsReader:
             when=when,
             params=self.params(reader, input_reader, declared, id_),
             prompt=self.prompt(reader, input_reader, declared),
-            expect=read_expectations(self.flow, reader, result_reader),
+            expect=step_values.read_expectations(self.flow, reader, result_reader),
             stop_if=result_reader.condition(stop_if) if stop_if is not None else None,
             stop_outcome=reader.text("stopFlowOutcome") or ("stopped" if declared.stops else "success"),
             after=self.after(reader, result_reader),
@@ -227,7 +220,7 @@ class StepsReader:
             retry=self.retry(reader),
             timeout=read_timeout(reader),
             rerun=rerun,
-            makes=read_makes(self.flow, reader, result_reader),
+            makes=step_values.read_makes(self.flow, reader, result_reader),
             policy=rerun or ("ask" if declared.nests else declared.rerun),
             declared=declared,
             line=reader.node.line,
@@ -263,7 +256,7 @@ class StepsReader:
         """The params of the node. A form that has no id gets that of its step."""
         node = reader.child("params")
         members: dict[str, TreeNode] = node.value if node is not None else {}
-        params = read_values(members, declared.shape, expressions)
+        params = step_values.read_values(members, declared.shape, expressions)
         place, similar_names = reader.node.value.get("node", reader.node), set[str]()
         if node is not None and self.flow.is_first(node):
             similar_names = self.check_params(node, params, declared, place.value)
@@ -278,13 +271,10 @@ class StepsReader:
         nested = params.get(declared.nests) if declared.nests else None
         if declared.nests and isinstance(nested, Const) and isinstance(nested.value, str):
             flow_node = members[declared.nests]
-            position = (
-                flow_node.value["const"] if flow_node.kind == "mapping" and "const" in flow_node.value else flow_node
-            )
-            keys = node.keys.items() if node is not None else ()
-            other_params = tuple(
-                (n, self.flow.source.key_place(n, position)) for n, position in keys if n != declared.nests
-            )
+            is_const = flow_node.kind == "mapping" and "const" in flow_node.value
+            position = flow_node.value["const"] if is_const else flow_node
+            keys, key_place = node.keys.items() if node is not None else (), self.flow.source.key_place
+            other_params = tuple((name, key_place(name, place)) for name, place in keys if name != declared.nests)
             self.flow.nested[NestedFlow(nested.value, position.place, other_params)] = None
         return params
 
@@ -292,9 +282,9 @@ class StepsReader:
         self, node: TreeNode, params: dict[str, Expression], declared: contracts.Node, kind: str
     ) -> set[str]:
         """Check the params of a node. Returns the known names that unknown params are similar to."""
-        known = plain_params(node, params)
+        known = step_values.plain_params(node, params)
         reader = MappingReader(self.flow.source, known._replace(keys={}), declared.shape, self.flow.report)
-        check_fields(reader, look_up(self.flow))
+        check_fields(reader, step_values.look_up(self.flow))
         if declared.others == "used":
             return set()
         return refuse_unknown(reader, known, kind, only_typos=declared.others == "ignored", beside=STEP.by_name)
@@ -349,7 +339,7 @@ class StepsReader:
     def after(self, reader: MappingReader, expressions: ExpressionReader) -> tuple[AfterAction, ...]:
         node = reader.child("after")
         actions = []
-        for item, kind in chosen_kinds(self.flow, node, AFTER, "action") if node is not None else ():
+        for item, kind in step_values.chosen_kinds(self.flow, node, AFTER, "action") if node is not None else ():
             when = item.value.get("when")
             params = {name: expressions.value(value) for name, value in kind.params(item).items()}
             actions.append(AfterAction(kind.kind, expressions.condition(when) if when is not None else None, params))

@@ -182,8 +182,7 @@ class _Part:
             value = [_text(item) for item in values]
         elif field.type != "boolean":
             value = _text(value)
-        message = wrong_with(replace(field, required=False), names, value)
-        if message:
+        if message := wrong_with(replace(field, required=False), names, value):
             self.add(f"`default` of {self.where} {message}", "default")
             return None
         return tuple(value) if isinstance(value, list) else value

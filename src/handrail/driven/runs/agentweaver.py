@@ -8,20 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from handrail.base.errors import RefusedError, UsageError
-from handrail.driven.artifacts.agentweaver_params import (
-    GO_SCRIPTS,
-    GUIDANCE,
-    LATEST_ITERATION,
-    NEXT_ITERATIONS,
-    NEXT_OF_KIND,
-    PLANNING,
-    QA,
-    SCOPE_PARAMS,
-    TaskArtifacts,
-    child_params,
-    is_iteration,
-    missing_iterations,
-)
+from handrail.driven.artifacts import agentweaver_params
 from handrail.driven.artifacts.names import AGENTWEAVER
 from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.artifacts.scope import issue_key
@@ -30,7 +17,7 @@ from handrail.driven.flows.prompts import DEFAULT_LANGUAGE
 from handrail.driven.flows.results import params_read
 from handrail.driven.forms.form import SEVERITIES_VARIABLE, blocking_severities
 from handrail.driven.runs.request import RunRequest
-from handrail.extensions.contracts import Durable, NodeError
+from handrail.extensions.contracts import Durable, LastingError, NodeError
 from handrail.source.values import Unresolved
 
 COUNTERPARTS = {
@@ -63,9 +50,9 @@ INPUTS_PLACE = "before.inputs"
 
 def implicit_params(plan: FlowPlan, request: RunRequest, env: Mapping[str, str], project: str) -> dict[str, Any]:
     """The params that every flow of AgentWeaver has. They depend on the files of the scope at this moment."""
-    inputs = TaskArtifacts(ProjectFiles(project), request.scope)
+    inputs = agentweaver_params.TaskArtifacts(ProjectFiles(project), request.scope)
     newest_review = inputs.newest("review-file")
-    turns = {name: inputs.next(kind) for name, kind in NEXT_ITERATIONS.items()}
+    turns = {name: inputs.next(kind) for name, kind in agentweaver_params.NEXT_ITERATIONS.items()}
     params: dict[str, Any] = {
         "taskKey": request.scope,
         "scopeKey": request.scope,
@@ -79,13 +66,13 @@ def implicit_params(plan: FlowPlan, request: RunRequest, env: Mapping[str, str],
         "llmModel": request.model,
         "launchProfile": {"executor": request.agent, "model": request.model},
         "executionRouting": {"defaultRoute": {"executor": request.agent, "model": request.model}},
-        **GUIDANCE,
+        **agentweaver_params.GUIDANCE,
         **turns,
-        LATEST_ITERATION: newest_review,
+        agentweaver_params.LATEST_ITERATION: newest_review,
         "reviewAssessmentJsonFile": None,
         "taskContextIteration": inputs.newest("task-context-json-file") or 1,
         "forceRefresh": False,
-        **GO_SCRIPTS,
+        **agentweaver_params.GO_SCRIPTS,
         "acceptPlaybookDraft": False,
         "launchMode": None,
         "repromptInstantTaskInput": False,
@@ -101,20 +88,20 @@ def _selection(params: Mapping[str, Any], turn: int | None) -> dict[str, Any]:
     return {} if turn is None else {"reviewFixSelectionJsonFile": path}
 
 
-def _of_kind(plan: FlowPlan, params: Mapping[str, Any], inputs: TaskArtifacts) -> dict[str, Any]:
+def _of_kind(plan: FlowPlan, params: Mapping[str, Any], inputs: agentweaver_params.TaskArtifacts) -> dict[str, Any]:
     """The params that only flows of this kind get, or get with another value."""
     kind = plan.kind
-    if kind in NEXT_OF_KIND:
-        name, artifact = NEXT_OF_KIND[kind]
+    if kind in agentweaver_params.NEXT_OF_KIND:
+        name, artifact = agentweaver_params.NEXT_OF_KIND[kind]
         return {name: inputs.next(artifact)}
     if kind == "gitlab-review-flow":
         return _selection(params, params["iteration"])
     if kind == "implement-flow":
-        return {"planningIteration": inputs.newest_complete({**PLANNING, **QA})}
-    if kind == "review-fix-flow" and params[LATEST_ITERATION] is None:
+        return {"planningIteration": inputs.newest_complete({**agentweaver_params.PLANNING, **agentweaver_params.QA})}
+    if kind == "review-fix-flow" and params[agentweaver_params.LATEST_ITERATION] is None:
         raise RefusedError("there is no review whose findings can be fixed", "`handrail run review` makes one")
     try:
-        from_scope = SCOPE_PARAMS[kind](inputs) if kind in SCOPE_PARAMS else {}
+        from_scope = agentweaver_params.SCOPE_PARAMS[kind](inputs) if kind in agentweaver_params.SCOPE_PARAMS else {}
         _refuse_unplanned(plan, from_scope)
     except NodeError as error:
         raise RefusedError(error.message, "`handrail run plan TASK` makes a design and a plan") from error
@@ -126,7 +113,7 @@ def _refuse_unplanned(plan: FlowPlan, params: Mapping[str, Any]) -> None:
     read = params_read(plan) or set()
     if plan.kind == "review-flow" and not params and "planFile" in read and "planningIteration" not in read:
         message = "this review needs a task, a design and a plan from an earlier planning flow"
-        raise NodeError("inputs-missing", message, transient=False)
+        raise LastingError("inputs-missing", message)
 
 
 def _blocking(env: Mapping[str, str]) -> list[str]:
@@ -136,7 +123,7 @@ def _blocking(env: Mapping[str, str]) -> list[str]:
         raise UsageError(error.message, f"correct the variable `{SEVERITIES_VARIABLE}`") from error
 
 
-def _jira(task: str, env: Mapping[str, str], inputs: TaskArtifacts) -> dict[str, Any]:
+def _jira(task: str, env: Mapping[str, str], inputs: agentweaver_params.TaskArtifacts) -> dict[str, Any]:
     """The addresses of the issue that a task names. Null if it names none, or no address of Jira is known."""
     key, base = issue_key(task), env.get("JIRA_BASE_URL", "").rstrip("/")
     if "://" in task:  # an issue of another Jira is not taken from this one
@@ -152,17 +139,17 @@ def _jira(task: str, env: Mapping[str, str], inputs: TaskArtifacts) -> dict[str,
 
 async def nested_params(durable: Durable, child: FlowPlan, step_params: dict[str, Any], path: str) -> dict[str, Any]:
     """The params of a nested flow of AgentWeaver. What it gets from the scope is recorded before it is used."""
-    params = child_params(child.kind, step_params)
+    params = agentweaver_params.child_params(child.kind, step_params)
     key = params.get("taskKey")
     if not isinstance(key, str) or not key:
         return params
-    for name, kind in missing_iterations(child.kind, params_read(child), params).items():
+    for name, kind in agentweaver_params.missing_iterations(child.kind, params_read(child), params).items():
         turn = await durable.fact(path, INPUTS_PLACE, "iteration", _fact_subject(key, kind))
-        params[name] = turn if name != LATEST_ITERATION else turn - 1 or None
-    if child.kind in SCOPE_PARAMS:
+        params[name] = turn if name != agentweaver_params.LATEST_ITERATION else turn - 1 or None
+    if child.kind in agentweaver_params.SCOPE_PARAMS:
         scope_params = await durable.fact(path, INPUTS_PLACE, "inputs", _fact_subject(key, child.kind))
-        own_iteration = {"iteration": params["iteration"]} if is_iteration(params.get("iteration")) else {}
-        params |= {**scope_params, **own_iteration}
+        has_own = agentweaver_params.is_iteration(params.get("iteration"))
+        params |= {**scope_params, **({"iteration": params["iteration"]} if has_own else {})}
         if "planFile" not in step_params:
             _refuse_unplanned(child, scope_params)
     return params

@@ -105,11 +105,6 @@ class PastPhase:
     sessions: int = 0
     usages: list[Mapping[str, Any]] = field(default_factory=list)
 
-    @property
-    def counts(self) -> bool:
-        """True if the phase is behind the run, one way or the other."""
-        return self.is_own and self.is_over
-
     def end(self, clock: float) -> None:
         if self.begun is not None:
             self.spans.append((self.begun, clock))
@@ -182,7 +177,8 @@ class PastRun:
         A run that reached its end may lack some of them: its definition did not have them, such as further rounds.
         """
         known = [self.phases[path] for path in paths if path in self.phases]
-        if not known or not all(phase.counts for phase in known) or (len(known) < len(paths) and not self.is_whole):
+        is_behind = all(phase.is_own and phase.is_over for phase in known)
+        if not known or not is_behind or (len(known) < len(paths) and not self.is_whole):
             return None
         return Consumption(
             seconds=_length(span for phase in known for span in phase.spans),
@@ -244,26 +240,31 @@ def estimate_run(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: Run
     plans = {id_: needed.plan for id_, needed in needed_flows(catalog, flow).items() if needed.plan is not None}
     table = {**runs.table(flow.plan, None), **request.table}
     routing = Routed(request.agent, request.model, request.routes, request.preset or "", table)
-    agents = AgentComparison(round_groups(request.phases(flow.plan)), partial(plan_named, plans))
-    return estimate_from(flow.id, agents, routing, list(past_runs(runs, flow.id)))
+    groups = round_groups(request.phases(flow.plan))
+    return estimate_from(flow.id, groups, partial(plan_named, plans), routing, past_runs(runs, flow.id))
 
 
 def estimate_from(
-    flow: str, agents: AgentComparison, routing: Routed, past: Sequence[tuple[PastRun, Routed]]
+    flow: str, groups: list[list[Phase]], find: FlowFinder, routing: Routed, past: Iterable[tuple[PastRun, Routed]]
 ) -> Estimate:
-    """The estimate for a run whose steps get their agents by `routing`, from these runs and what they began with."""
-    paths = [[path_segment(phase.id) for phase in group] for group in agents.groups]
+    """The estimate for a run whose steps get their agents by `routing`, from these runs and what they began with.
+
+    Those parts of past runs count whose steps went to the same agents.
+    """
+    paths = [[path_segment(phase.id) for phase in group] for group in groups]
     wholes: list[Consumption | None] = []
     parts: list[list[Consumption | None]] = [[] for _ in paths]
     others = 0
     for run, begun_with in past:
-        comparison = agents.same_agents(routing, [begun_with, *run.routings])
+        changes = [other for other in (begun_with, *run.routings) if other != routing]
+        routers = [partial(agent_of, one) for one in (routing, *changes)]
+        comparison = [len({tuple(_agents_of(group, find, router)) for router in routers}) == 1 for group in groups]
         consumptions = [run.consumption(g) if is_same else None for g, is_same in zip(paths, comparison, strict=True)]
         for part, consumption in zip(parts, consumptions, strict=True):
             part.append(consumption)
         wholes.append(run.consumption([path for group in paths for path in group]) if all(consumptions) else None)
         others += not all(comparison)
-    ids = [tuple(phase.id for phase in group) for group in agents.groups]
+    ids = [tuple(phase.id for phase in group) for group in groups]
     rows = (EstimateRow(phases, likely(part)) for phases, part in zip(ids, parts, strict=True))
     return Estimate(flow, likely(wholes), tuple(rows), others)
 
@@ -302,23 +303,11 @@ def round_groups(phases: Sequence[Phase]) -> list[list[Phase]]:
     return list(groups.values())
 
 
-class AgentComparison:
-    """Compares which agents get the steps of each group of phases."""
-
-    def __init__(self, groups: list[list[Phase]], find: FlowFinder) -> None:
-        self.groups = groups
-        self.find = find
-
-    def same_agents(self, routing: Routed, past: list[Routed]) -> list[bool]:
-        """For each group, whether a past run gave its steps to the same agents as a new one would."""
-        routers = [partial(agent_of, routing), *(partial(agent_of, other) for other in past if other != routing)]
-        return [len({tuple(self._of(group, router)) for router in routers}) == 1 for group in self.groups]
-
-    def _of(self, group: Sequence[Phase], router: Callable[..., Any], depth: int = 0) -> Iterator[str]:
-        """The agents of the steps of these phases and of the flows nested in them."""
-        for step in (step for phase in group for step in phase.steps):
-            if step.declared.calls_agent and (own := own_of(step)) is not None:
-                yield str(router(step.routing_group, (step.declared.agent or own[0], own[1])))
-            child = child_of(step, self.find) if depth < MAX_DEPTH else None
-            if child is not None:
-                yield from self._of(child.phases, router, depth + 1)
+def _agents_of(group: Sequence[Phase], find: FlowFinder, router: Callable[..., Any], depth: int = 0) -> Iterator[str]:
+    """The agents of the steps of these phases and of the flows nested in them."""
+    for step in (step for phase in group for step in phase.steps):
+        if step.declared.calls_agent and (own := own_of(step)) is not None:
+            yield str(router(step.routing_group, (step.declared.agent or own[0], own[1])))
+        child = child_of(step, find) if depth < MAX_DEPTH else None
+        if child is not None:
+            yield from _agents_of(child.phases, find, router, depth + 1)

@@ -13,39 +13,22 @@ from typing import Any
 
 from handrail.driven.artifacts.names import NOT_PROVIDED
 from handrail.driven.expressions.tree import Const, Every, Expression, ExpressionScope, error_with_place
+from handrail.driven.flows import results
 from handrail.driven.flows.keys import MAX_DEPTH
-from handrail.driven.flows.plan import AfterAction, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
+from handrail.driven.flows.plan import AfterAction, FlowFinder, FlowPlan, Phase, Prompt, Step, groups_of, path_segment
 from handrail.driven.flows.prompts import OPTIONAL_FILE, compose_prompt, language_part, without_missing
-from handrail.driven.flows.results import (
-    PUBLISHED,
-    FlowResult,
-    Results,
-    expressions_of,
-    nested_flow_result,
-    outputs_read,
-    pending,
-    phases_read,
-    published_by,
-    references_of,
-    result,
-    short_texts,
-    skipped,
-    with_copies,
-    with_defaults,
-)
 from handrail.driven.runs import proof, run_events
 from handrail.driven.runs.agentweaver import nested_params
 from handrail.driven.runs.proof import Before, RoundResults, existing_outputs, made_by, output_of
 from handrail.driven.runs.run_rules import refuse_rerun, refuted_form
 from handrail.driven.runs.state import RERUN
-from handrail.extensions.contracts import Done, Durable, Exhausted, NodeError, StepAttempts, Work
+from handrail.extensions.contracts import Done, Durable, Exhausted, LastingError, NodeError, StepAttempts, Work
 from handrail.settings.secrets import SECRET_MISSING, has_lost, refuse_lost
 from handrail.source.output_text import last_lines
 from handrail.source.plain_text import counted
 from handrail.source.templates import fill
 from handrail.source.values import Unresolved, as_joined_text, as_text, is_true
 
-FlowFinder = Callable[[str], FlowPlan | None]
 FlowStop = tuple[str, str] | None
 
 
@@ -65,13 +48,13 @@ class Resolver:
         self.plan = plan
         self.params: dict[str, Any] = {}
         self.context: dict[str, Any] = {}
-        self.steps: Results = {}
+        self.steps: results.Results = {}
         self.has_lost = False
         self._items: dict[str, dict[str, Any]] = {}
 
     def keep(self, phase: Phase, step: Step, value: Any) -> None:
         self.has_lost = self.has_lost or has_lost(value)
-        self.steps[phase.id][step.id] = result(value)
+        self.steps[phase.id][step.id] = results.result(value)
 
     async def resolve(
         self, expression: Expression, phase: Phase, path: str, place: str, *, is_recalled: bool = False
@@ -164,16 +147,19 @@ class Interpreter:
     @cached_property
     def _uses_published(self) -> bool:
         """True if the flow uses what nested flows published. Most do not, and are looked through only once."""
-        return any(PUBLISHED in names for names in references_of(*expressions_of(self.plan.phases)))
+        references = results.references_of(*results.expressions_of(self.plan.phases))
+        return any(results.PUBLISHED in names for names in references)
 
     def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
         env = {name: value for name, value in context.get("env", {}).items() if name in self.plan.env}
         self.values.context = {**context, "env": env}
         self.values.has_lost = has_lost([params, self.values.context])
-        self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
+        self.values.steps = {
+            phase.id: {step.id: results.pending() for step in phase.steps} for phase in self.plan.phases
+        }
 
-    async def run(self, until: str | None = None) -> FlowResult:
+    async def run(self, until: str | None = None) -> results.FlowResult:
         """Run the flow, or its phases up to `until`. `prepare` was called."""
         stopped: FlowStop = None
         async with self.durable.limit(self.base.rstrip("/"), self.plan.timeout):
@@ -184,9 +170,9 @@ class Interpreter:
                     for phase in group:
                         self.durable.note(run_events.PhaseSkipped(self.at(phase), "the flow stopped earlier"))
                 if until is not None and stopped is None and any(phase.id == until for phase in group):
-                    return FlowResult(None, "success", self.values.steps, group[-1] is not self.plan.phases[-1])
+                    return results.FlowResult(None, "success", self.values.steps, group[-1] is not self.plan.phases[-1])
         by, outcome = stopped or (None, "success")
-        return FlowResult(by, outcome, self.values.steps)
+        return results.FlowResult(by, outcome, self.values.steps)
 
     def at(self, phase: Phase, step: Step | None = None) -> str:
         path = self.base + path_segment(phase.id)
@@ -234,7 +220,7 @@ class Interpreter:
         if known is not None and known.status == "skipped":
             if known.is_left_out:
                 self.left_out.add(phase.id)
-            self.values.steps[phase.id] = {step.id: skipped() for step in phase.steps}
+            self.values.steps[phase.id] = {step.id: results.skipped() for step in phase.steps}
             return None
         self.durable.note(run_events.PhaseStarted(path))
         async with self.durable.limit(path, phase.timeout):
@@ -249,7 +235,7 @@ class Interpreter:
                 continue  # what the last `until` is about was left out
             exhausted = Every(tuple(filter(self._counts, bound.conditions)), True)
             if is_true(await self.values.resolve_guard(exhausted, phase, self.at(phase), "until")):
-                raise NodeError("repeat-exhausted", bound.message, transient=False)
+                raise LastingError("repeat-exhausted", bound.message)
 
     async def _is_wanted(self, phase: Phase, path: str) -> bool:
         """True if the guards and the condition of a phase hold."""
@@ -260,7 +246,7 @@ class Interpreter:
 
     def _counts(self, condition: Expression) -> bool:
         """False if a condition of a repeat is about a round that was left out by `--from`."""
-        return not self.left_out or self.left_out.isdisjoint(phases_read(condition))
+        return not self.left_out or self.left_out.isdisjoint(results.phases_read(condition))
 
     async def _steps(self, phase: Phase, *, is_done: bool) -> FlowStop:
         if phase.parallel.limit > 1 or phase.parallel.on_failure == "finish":
@@ -295,9 +281,9 @@ class Interpreter:
     async def _recalled(self, phase: Phase, step: Step, known: Done) -> FlowStop:
         """Take the result of a finished step. A nested flow is interpreted again; all its results are known too."""
         if known.status == "skipped":
-            self.values.steps[phase.id][step.id] = skipped()
+            self.values.steps[phase.id][step.id] = results.skipped()
             return None
-        value = known.value if step.declared.nests is None else with_copies(known.value)
+        value = known.value if step.declared.nests is None else results.with_copies(known.value)
         if not known.has_value:
             path = self.at(phase, step)
             value = await self.node(phase, step, path, self.durable.tried(path), is_recalled=True)
@@ -307,7 +293,7 @@ class Interpreter:
     async def _work(self, phase: Phase, step: Step, path: str) -> FlowStop:
         resolve = self.values.resolve
         if step.when is not None and not is_true(await resolve(step.when, phase, path, "when")):
-            self.values.steps[phase.id][step.id] = skipped()
+            self.values.steps[phase.id][step.id] = results.skipped()
             self.durable.note(run_events.StepSkipped(path))
             return None
         before = await existing_outputs(self.values, phase, step, path) if step.makes else {}
@@ -344,7 +330,7 @@ class Interpreter:
             except Unresolved as failure:
                 if not is_proving or failure.code == SECRET_MISSING:
                     raise  # without its secret the proof cannot be looked at, so the finished work is not done again
-                error = NodeError(failure.code, failure.message, transient=False)
+                error = LastingError(failure.code, failure.message)
             if looks and is_proving:
                 if is_over:
                     await self._allow_again(step, path, error)
@@ -374,10 +360,8 @@ class Interpreter:
 
     def _tell_anew(self, step: Step, path: str) -> None:
         if step.retry.attempts > 1:
-            total = self.durable.tried(path).total
-            notice = (
-                f"{counted(total, 'attempt')} failed before; from here it gets {step.retry.attempts} attempts again"
-            )
+            failed = counted(self.durable.tried(path).total, "attempt")
+            notice = f"{failed} failed before; from here it gets {step.retry.attempts} attempts again"
             self.durable.note(run_events.Noticed(path, notice))
 
     async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
@@ -390,10 +374,8 @@ class Interpreter:
         declared = step.declared
         if declared.summary and isinstance(summary := output_of(self.values, phase, step, declared.summary), str):
             self.durable.note(run_events.SummarySet(summary))
-        if step.makes or declared.published:
-            files = await made_by(self.values, phase, step, path, before)
-            if files:
-                await self.durable.publish(path, files, self.used.get(path, []))
+        if files := await made_by(self.values, phase, step, path, before):
+            await self.durable.publish(path, files, self.used.get(path, []))
         if declared.stops and output_of(self.values, phase, step, declared.stops) is True:
             return True
         return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))
@@ -416,11 +398,12 @@ class Interpreter:
         }
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
         if step.makes or step.declared.published:
-            self.used[path] = [*self.used.get(path, ()), *short_texts(params)]
+            self.used[path] = [*self.used.get(path, ()), *results.short_texts(params)]
         if step.declared.nests is not None:
-            value = await self._nested_in_time(step, params, path, tried, again=again)
-            is_used = self._uses_published and PUBLISHED in outputs_read(self.plan, phase.id, step.id)
-            return {**value, PUBLISHED: published_by(self.durable.published, path)} if is_used else value
+            value = await self._nested(step, params, path, tried, again=again)
+            is_used = self._uses_published and results.PUBLISHED in results.outputs_read(self.plan, phase.id, step.id)
+            more = {results.PUBLISHED: results.published_by(self.durable.published, path)} if is_used else {}
+            return {**value, **more}
         default = {name: await resolve(value, phase, path, f"default.{name}") for name, value in step.default.items()}
         work = Work(
             path=path,
@@ -431,43 +414,40 @@ class Interpreter:
             timeout=step.timeout,
             rerun=step.rerun,
             group=step.routing_group,
-            reads=outputs_read(self.plan, phase.id, step.id) if tried.is_interrupted else (),
+            reads=results.outputs_read(self.plan, phase.id, step.id) if tried.is_interrupted else (),
             fallback={"deadline": step.deadline, "default": default} if step.deadline else {},
         )
         return await self.durable.node(work, again=again)
 
-    async def _nested_in_time(
-        self, step: Step, params: dict[str, Any], path: str, tried: StepAttempts, *, again: bool
-    ) -> Any:
-        """Run a nested flow as one attempt. Its finished steps run again only if its proof did not hold (`again`)."""
+    async def _nested(self, step: Step, params: dict[str, Any], path: str, tried: StepAttempts, *, again: bool) -> Any:
+        """Run a nested flow as one attempt. Its finished steps run again only if its proof did not hold (`again`).
+
+        The paths of its steps begin with this step's path; its result says how it ended.
+        """
         if tried.failures and self.durable.done(path) is None and (again or not tried.is_refuted):
             self.durable.note(run_events.AttemptStarted(path, tried.total + 1, again))
-        async with self.durable.limit(path, step.timeout):
-            return await self.nested(step, params, path)
-
-    async def nested(self, step: Step, params: dict[str, Any], path: str) -> Any:
-        """Run a nested flow. The paths of its steps begin with this step's path; its result says how it ended."""
         name = as_text(params.get(step.declared.nests or "", ""))
         child = self.find(name)
         if child is None:
-            raise NodeError("flow-missing", f"there is no flow `{name}`", transient=False)
+            raise LastingError("flow-missing", f"there is no flow `{name}`")
         if self.depth >= MAX_DEPTH:
-            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
+            raise LastingError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}")
         inputs = {key: value for key, value in params.items() if key != step.declared.nests}
-        if child.is_foreign:
-            inputs = await nested_params(self.durable, child, inputs, path)
-        inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)
-        inner.prepare(with_defaults(child, inputs), self.context, f"{path}/")
-        try:
-            ended = await inner.run()
-        except FlowFailed as error:
-            raise NodeError(error.code, error.message) from error
+        async with self.durable.limit(path, step.timeout):
+            if child.is_foreign:
+                inputs = await nested_params(self.durable, child, inputs, path)
+            inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)
+            inner.prepare(results.with_defaults(child, inputs), self.context, f"{path}/")
+            try:
+                ended = await inner.run()
+            except FlowFailed as error:
+                raise NodeError(error.code, error.message) from error
         self.rounds.nested[path] = inner.rounds.whole()
-        return nested_flow_result(child, ended)
+        return results.nested_flow_result(child, ended)
 
     async def prompt(self, prompt: Prompt, phase: Phase, path: str) -> str:
         values = [await self.values.resolve(value, phase, path, "prompt") for value in prompt.values]
-        self.used[path] = list(short_texts(values))
+        self.used[path] = list(results.short_texts(values))
         given = dict(zip(prompt.names, values, strict=True))
         for name, value in given.items() if OPTIONAL_FILE in prompt.text else ():
             if name.endswith(OPTIONAL_FILE) and value not in (None, "", NOT_PROVIDED):

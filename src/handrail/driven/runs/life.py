@@ -21,6 +21,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from functools import partial
 from typing import Any
 
+from handrail.base import files
 from handrail.base.dataclasses import replace
 from handrail.base.errors import HandrailError, RefusedError
 from handrail.driven.artifacts.shelf import digest_of_file
@@ -36,34 +37,12 @@ from handrail.driven.worktrees.create import Tell, make_ready
 from handrail.driven.worktrees.git import Git
 from handrail.driven.worktrees.merge_and_remove import merge_worktree, remove_worktree, worktree_state
 from handrail.driven.worktrees.records import Worktree, WorktreeRecords
-from handrail.extensions.contracts import (
-    CheckContext,
-    Done,
-    Durable,
-    Exhausted,
-    Finding,
-    History,
-    NodeContext,
-    NodeError,
-    Site,
-    StepAttempts,
-    Waiting,
-)
+from handrail.extensions import contracts
 from handrail.settings.folders import UserFolders
 from handrail.settings.secrets import Secrets, without_secrets
 from handrail.source.field_checks import usable
 from handrail.source.plain_text import caller_words, counted
 from handrail.source.values import Unresolved
-
-
-def remove_unchanged(project: str, files: Sequence[Sequence[str]]) -> None:
-    """Remove the files, given as (path, digest), that have not changed since they were published."""
-    for path, digest in files:
-        file = os.path.join(project, path)
-        if digest_of_file(file) == digest:
-            with contextlib.suppress(OSError):
-                os.unlink(file)
-
 
 WORKTREE_CODE = "worktree"
 
@@ -80,9 +59,8 @@ class RunWorktree:
         """Make the worktree if it does not exist."""
         if self.tree.is_shared:
             if not os.path.isdir(self.tree.folder):
-                raise NodeError(
-                    WORKTREE_CODE, f"the worktree `{self.tree.path}` does not exist any more", transient=False
-                )
+                message = f"the worktree `{self.tree.path}` does not exist any more"
+                raise contracts.LastingError(WORKTREE_CODE, message)
             return
         try:
             self.tree = await make_ready(self.trees, self.tree, self.env, tell)
@@ -99,7 +77,9 @@ class RunWorktree:
                 commit = await merge_worktree(self.trees, tree, self.env)
                 await remove_worktree(self.trees, tree, self.env)
                 tell(f"merged into `{tree.base}` ({commit[:10]}); the worktree is removed")
-            elif (is_done and tree.end == "remove") or await self._is_unused(tree):
+            elif (is_done and tree.end == "remove") or (
+                tree.end is None and not (await worktree_state(tree, Git(folder=tree.top, env=self.env))).has_work
+            ):
                 await remove_worktree(self.trees, tree, self.env)
                 tell(f"the worktree `{tree.path}` is removed")
             else:
@@ -107,13 +87,8 @@ class RunWorktree:
         except RefusedError as error:
             raise _worktree_failure(error) from error
 
-    async def _is_unused(self, tree: Worktree) -> bool:
-        if tree.end is not None:
-            return False
-        return not (await worktree_state(tree, Git(folder=tree.top, env=self.env))).has_work
 
-
-def tree_of(run: LoadedRun, site: Site, pass_env: Sequence[str]) -> RunWorktree | None:
+def tree_of(run: LoadedRun, site: contracts.Site, pass_env: Sequence[str]) -> RunWorktree | None:
     """The worktree in which a run works; None if it works in the project itself. Its programs get no secrets."""
     tree = run.about.request.worktree
     if tree is None:
@@ -129,8 +104,9 @@ def kept_words(tree: Worktree) -> str:
     return f"the work is on branch `{tree.branch}` in `{tree.path}`; {commands}"
 
 
-def _worktree_failure(error: RefusedError) -> NodeError:
-    return NodeError(WORKTREE_CODE, error.message + (f"; {error.hint}" if error.hint else ""), transient=False)
+def _worktree_failure(error: RefusedError) -> contracts.NodeError:
+    hint = f"; {error.hint}" if error.hint else ""
+    return contracts.LastingError(WORKTREE_CODE, f"{error.message}{hint}")
 
 
 class Meter:
@@ -163,14 +139,12 @@ class Meter:
 
     def refuse(self) -> None:
         """Raise `Exhausted` if a bound is reached."""
-        used = {
-            "usd": self.usd + sum(map(_usd, self._now.values())),
-            "tokens": self.tokens + sum(map(_tokens, self._now.values())),
-        }
+        now = self._now.values()
+        used = {"usd": self.usd + sum(map(_usd, now)), "tokens": self.tokens + sum(map(_tokens, now))}
         for name, amount in used.items():
             most = getattr(self.bounds, name)
             if most is not None and amount >= most:
-                raise Exhausted(self._words(name, amount, most))
+                raise contracts.Exhausted(self._words(name, amount, most))
 
     def took(self, path: str, usage: Mapping[str, Any]) -> None:
         """Count what the current call of an agent used so far. Raises `Exhausted` if that reaches a bound."""
@@ -197,9 +171,9 @@ class Meter:
         """The current call of the agent of a step has ended."""
         self._add(self._now.pop(path, {}))
 
-    def out_of_time(self) -> Exhausted:
+    def out_of_time(self) -> contracts.Exhausted:
         assert self.bounds.minutes is not None
-        return Exhausted(self._words("minutes", self.bounds.minutes, self.bounds.minutes))
+        return contracts.Exhausted(self._words("minutes", self.bounds.minutes, self.bounds.minutes))
 
     def _words(self, name: str, used: float, most: float) -> str:
         source = f"({self.bounds.source(name)})"
@@ -236,8 +210,8 @@ class FlowLife:
         self,
         run: LoadedRun,
         mode: Cause,
-        site: Site,
-        interpreter: Callable[[Durable], Interpreter],
+        site: contracts.Site,
+        interpreter: Callable[[contracts.Durable], Interpreter],
         news: Sequence[Event] = (),
         meter: Meter | None = None,
     ) -> None:
@@ -250,14 +224,14 @@ class FlowLife:
         self.interpreter = interpreter
         self.until: str | None = None
 
-    @property
-    def needs_preparation(self) -> bool:
-        return bool(self.run.about.aside)
-
     def prepare(self) -> None:
-        remove_unchanged(self.run.about.request.folder(self.site.project), self.run.about.aside)
+        """Remove the files of the previous attempt that have not changed since they were published."""
+        folder = self.run.about.request.folder(self.site.project)
+        for path, digest in self.run.about.aside:
+            if digest_of_file(file := os.path.join(folder, path)) == digest:
+                files.remove(file)
 
-    def begin(self, history: History) -> list[Event]:
+    def begin(self, history: contracts.History) -> list[Event]:
         run, state, plan = self.run.id, history.state or fold(history.records), self.run.plan
         if self.mode == "answer":
             refuse_unless_waiting(run, state, is_driven=True)
@@ -271,7 +245,7 @@ class FlowLife:
         self.until, news, self.news = resumed.until, self.news, ()
         return [resumed, *news]
 
-    async def play(self, durable: Durable) -> Event:
+    async def play(self, durable: contracts.Durable) -> Event:
         interpreter = self.interpreter(durable)
         try:
             async with _within(self.meter):
@@ -281,16 +255,16 @@ class FlowLife:
                 if self.tree is not None and not result.is_partial:
                     await self.tree.end(partial(_notice, durable), is_done=result.outcome == "success")
                 return _ended(result)
-        except Exhausted as error:
+        except contracts.Exhausted as error:
             return run_events.RunEnded("cancelled", None, str(error), None, "budget")
         except FlowFailed as error:
             outcome = error.code if error.code == run_events.DENIED else None
             return run_events.RunEnded("failed", outcome, f"{error.code} at {error.path}", error.message, error.code)
-        except (NodeError, Unresolved) as error:
+        except (contracts.NodeError, Unresolved) as error:
             return run_events.RunEnded("failed", None, error.code, error.message, error.code)
 
 
-def _notice(durable: Durable, text: str) -> None:
+def _notice(durable: contracts.Durable, text: str) -> None:
     durable.note(run_events.Noticed("", text))
 
 
@@ -370,7 +344,7 @@ async def play_to_end(
         watch = asyncio.ensure_future(_cancel_when(is_stop_requested, task))
         try:
             return await task
-        except Waiting as waiting:
+        except contracts.Waiting as waiting:
             if not has_news():
                 return run_events.RunParked(waiting.path, waiting.reason)
         except asyncio.CancelledError:
@@ -387,36 +361,36 @@ async def _cancel_when(is_stop_requested: Callable[[], bool], task: asyncio.Futu
     task.cancel()
 
 
-def lost_usage(state: RunState, path: str | None, context: NodeContext) -> Iterator[run_events.UsageReported]:
+def lost_usage(state: RunState, path: str | None, context: contracts.NodeContext) -> Iterator[run_events.UsageReported]:
     """What the agent of a step, or of all steps, used before a kill, if its own record of the conversation says it."""
     for (lost_path, session), (agent, since) in state.lost.items():
         if path in (lost_path, None):
-            with contextlib.suppress(HandrailError, NodeError, LookupError, OSError):
+            with contextlib.suppress(HandrailError, contracts.NodeError, LookupError, OSError):
                 spent = getattr(context.registry.executor(agent), "spent", None)
                 usage = None if spent is None else spent(session, context.env, since)
                 if usage is not None:
                     yield run_events.UsageReported(lost_path, usage, session)
 
 
-_NONE = StepAttempts()
+_NONE = contracts.StepAttempts()
 
 
-def done(state: RunState, path: str) -> Done | None:
+def done(state: RunState, path: str) -> contracts.Done | None:
     """The phase or step at this path if it is finished. Its value is in its stored form."""
     step = state.steps.get(path)
     status = state.phases.get(path) if step is None else step.status
     if status != "done" and status != "skipped":
         return None
     if step is None:
-        return Done(status, is_left_out=path in state.left_out)
-    return Done(status, step.value, step.has_value, step.stop)
+        return contracts.Done(status, is_left_out=path in state.left_out)
+    return contracts.Done(status, step.value, step.has_value, step.stop)
 
 
-def attempts(state: RunState, path: str) -> StepAttempts:
+def attempts(state: RunState, path: str) -> contracts.StepAttempts:
     step = state.steps.get(path)
     if step is None or not (step.total or step.is_under_way):
         return _NONE
-    return StepAttempts(
+    return contracts.StepAttempts(
         failures=step.failures,
         total=step.total,
         failure=step.failure,
@@ -480,7 +454,7 @@ def _failure_of(task: asyncio.Future[Any]) -> BaseException | None:
     if not task.done() or task.cancelled():
         return None
     error = task.exception()
-    return None if isinstance(error, Waiting) else error
+    return None if isinstance(error, contracts.Waiting) else error
 
 
 PARTS = 50
@@ -532,7 +506,9 @@ class TimeLimits:
             self.record(TimeSpent(path, seconds, is_over=True))
             what = f"`{path}`" if path else "the run"
             earlier = f", {before:.0f} of them before the run was resumed" if before >= 1 else ""
-            raise NodeError("timeout", f"{what} was not done after {counted(seconds, 'second')}{earlier}") from error
+            raise contracts.NodeError(
+                "timeout", f"{what} was not done after {counted(seconds, 'second')}{earlier}"
+            ) from error
         except BaseException:
             if used() - self.spent(path) >= seconds / SMALL:
                 self.record(TimeSpent(path, round(used(), 3)))
@@ -546,23 +522,23 @@ class TimeLimits:
             self.record(TimeSpent(path, round(used(), 3)))
 
 
-async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> Finding:
+async def verify(kind: str, params: Mapping[str, Any], context: contracts.NodeContext) -> contracts.Finding:
     """Run the check and return what it found. It gets the environment without secrets, as a command does."""
     env = without_secrets(context.env, context.pass_env, context.secrets)
     check = context.registry.check_kind(kind)
     try:
         params = usable(check.CHECK.params, params)
     except ValueError as error:
-        raise NodeError("expectation", f"`{kind}` cannot be checked: {error}", transient=False) from error
+        raise contracts.LastingError("expectation", f"`{kind}` cannot be checked: {error}") from error
 
     def mask(text: str) -> str:
         return Secrets(context.env, context.secrets).mask(text)
 
     try:
         begin = time.monotonic()
-        inside = CheckContext(context.project, env, mask, context.definitions, context.registry)
+        inside = contracts.CheckContext(context.project, env, mask, context.definitions, context.registry)
         finding = await check.verify(params, inside)
         return replace(finding, seconds=round(time.monotonic() - begin, 3))
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"
-        raise NodeError("expectation", message, transient=False) from error
+        raise contracts.LastingError("expectation", message) from error

@@ -14,7 +14,7 @@ from handrail.base.dataclasses import dataclass
 from handrail.driven.flows.plan import Expectation, FlowPlan, Phase, Step
 from handrail.driven.flows.results import Results
 from handrail.driven.runs import run_events
-from handrail.extensions.contracts import NodeError, OutputVerdict, PromisedFile
+from handrail.extensions.contracts import LastingError, NodeError, OutputVerdict, PromisedFile
 from handrail.extensions.contracts.check import subject
 from handrail.source.output_text import telling_line, without_variable_parts
 from handrail.source.values import Unresolved, as_text, is_true, shown
@@ -104,7 +104,7 @@ async def made_by(values: Resolver, phase: Phase, step: Step, path: str, before:
             continue  # the node was not asked to make this file
         for item in resolved_paths if isinstance(resolved_paths, list) else [resolved_paths]:
             if not isinstance(item, str):
-                raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)
+                raise LastingError("artifact-path", f"{shown(item, 80)} is not a path")
             old = before.get(item) if output.is_own else None
             if old is not None and old == await values.durable.look("fingerprint", item):
                 if not output.required:
@@ -192,7 +192,7 @@ class RoundResults:
                 return
             current = previous
         message = f"`{step.id}` failed in the same way in {limit} rounds in a row, so the repeat ends"
-        raise NodeError(SAME_FAILURE, f"{message}: {_words(step.declared.verdict, failure)}", transient=False)
+        raise LastingError(SAME_FAILURE, f"{message}: {_words(step.declared.verdict, failure)}")
 
     def _previous_round(self, phase: Phase) -> Phase | None:
         previous = phase.repeat_link.previous if phase.repeat_link is not None else None

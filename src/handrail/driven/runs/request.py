@@ -331,9 +331,7 @@ def plan_named(plans: Mapping[str, FlowPlan], name: str) -> FlowPlan | None:
     outer = {id_: plan for id_, plan in plans.items() if not id_.startswith(SHIPPED_PREFIX)}
     by_other_id = [plan for plan in outer.values() if name in plan.also]
     base = os.path.splitext(os.path.basename(name))[0]
-    matches = by_other_id[:1] or [plan for id_, plan in outer.items() if base in map(_last_part, (id_, *plan.also))]
+    matches = by_other_id[:1] or [
+        plan for id_, plan in outer.items() if base in map(os.path.basename, (id_, *plan.also))
+    ]
     return matches[0] if len(matches) == 1 else None
-
-
-def _last_part(id_: str) -> str:
-    return id_.rpartition("/")[2]

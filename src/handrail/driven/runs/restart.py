@@ -154,10 +154,8 @@ class _RestartJob:
         kept_paths = {path_segment(phase.id) for phase in self.phases}
         artifacts = [item for path, items in published.items() if top_phase(path) not in kept_paths for item in items]
         events = [event for _, event in self.old.records if isinstance(event, run_events.ArtifactPublished)]
-        new_files = {
-            str(e.artifact["path"]) for e in events if e.artifact.get("isNew") and top_phase(e.path) not in kept_paths
-        }
-        new_files |= self._made_before(shelf, kept_paths)
+        new = (event for event in events if event.artifact.get("isNew") and top_phase(event.path) not in kept_paths)
+        new_files = {str(event.artifact["path"]) for event in new} | self._made_before(shelf, kept_paths)
         digests: dict[str, str] = {}
         for path in dict.fromkeys(str(artifact["path"]) for artifact in artifacts):
             newest, digest = shelf.at(path), digest_of_file(os.path.join(self.folder, path))
@@ -206,8 +204,7 @@ def taken_so_far(runs: Runs, run: LoadedRun) -> dict[str, Any]:
 
 def _refuse_unfinished(run: str, state: RunState, phases: Sequence[Phase]) -> None:
     """Raise `RefusedError` unless all of these phases are finished."""
-    unfinished = first_unfinished(state, phases)
-    if unfinished is not None:
+    if (unfinished := first_unfinished(state, phases)) is not None:
         message = f"phase `{unfinished}` of run `{run}` is not finished, so no later phase can be the start"
         raise RefusedError(message, f"run `handrail restart {run} --from {unfinished}`")
 
@@ -244,13 +241,8 @@ def _kept_events(
             continue
         value = None if result["value"] is ABSENT else without_copies(result["value"])
         events += [run_events.StepStarted(step_path), run_events.NodeFinished(step_path, "", 0, value)]
-        known = published.items()
-        events += [
-            run_events.ArtifactPublished(p, a)
-            for p, artifacts in known
-            if (p + "/").startswith(step_path + "/")
-            for a in artifacts
-        ]
+        for place in (place for place in published if f"{place}/".startswith(f"{step_path}/")):
+            events += (run_events.ArtifactPublished(place, artifact) for artifact in published[place])
         events.append(run_events.StepDone(step_path, False))
     return [*events, run_events.PhaseDone(path)]
 
@@ -275,9 +267,5 @@ def _steps_changed(old: Phase, new: Phase) -> list[str]:
     old_steps, new_steps = ({step.id: step for step in phase.steps} for phase in (old, new))
     changes = [f"step `{new.id}/{id_}` was removed" for id_ in old_steps if id_ not in new_steps]
     changes += [f"step `{new.id}/{id_}` was added" for id_ in new_steps if id_ not in old_steps]
-    changes += [
-        f"step `{new.id}/{id_}` was changed"
-        for id_, step in new_steps.items()
-        if id_ in old_steps and repr(old_steps[id_]) != repr(step)
-    ]
-    return changes
+    changed = (id_ for id_, step in new_steps.items() if id_ in old_steps and repr(old_steps[id_]) != repr(step))
+    return changes + [f"step `{new.id}/{id_}` was changed" for id_ in changed]

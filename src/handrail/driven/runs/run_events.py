@@ -9,12 +9,12 @@ what it may use at most (`Bounded`), which effects are approved (`Permitted`) an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, dataclass_transform
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import StateError
-from handrail.extensions.contracts import EventRecord, NodeError
+from handrail.extensions.contracts import EventRecord, LastingError
 from handrail.settings.routes import OwnRoute, Route, RouteOverrides, choose
 from handrail.settings.secrets import Secrets, masked
 from handrail.settings.sections import ApprovalRule
@@ -346,9 +346,8 @@ class Bounded(Event):
 
 def option_named_in(reason: str) -> str | None:
     """The option that raises the bound which ended a run; None if no bound did."""
-    return next(
-        (option for name, option in BOUND_OPTIONS.items() if option in reason or f"`limits.{name}`" in reason), None
-    )
+    names = (name for name, option in BOUND_OPTIONS.items() if option in reason or f"`limits.{name}`" in reason)
+    return BOUND_OPTIONS.get(next(names, ""))
 
 
 class ParamsChanged(Event):
@@ -408,10 +407,6 @@ class Routed(Event):
             now = replace(now, model=choice.model)
         preset = now.preset if choice.preset is None else choice.preset
         return replace(now, routes={**now.routes, **choice.routes}, preset=preset)
-
-    def with_settings(self, table: Mapping[str, str], *, is_whole: bool) -> Routed:
-        """The routes of the current settings. Unless they are whole, routes that they do not have stay."""
-        return replace(self, table=dict(table) if is_whole else {**self.table, **table})
 
 
 def agent_of(routing: Routed, group: str | None, own: OwnRoute) -> Route | None:
@@ -509,6 +504,6 @@ def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str,
         offered = [row.get("default"), *(option.get("value") for option in row.get("options") or ())]
         if secrets.for_people(offered) != offered:
             message = f"the field `{row.get('id')}` offers a value that contains a secret, and people must not see it"
-            raise NodeError("form-secret", message, transient=False)
+            raise LastingError("form-secret", message)
     masked_: dict[str, Any] = secrets.for_people(question)
     return masked_

@@ -107,9 +107,7 @@ def certain_steps(
 def refuse_unusable(plans: Iterable[FlowPlan], registry: Registry) -> None:
     """Raise an error if a step or an expectation of these flows is of a plugin that cannot be used now."""
     steps = [step for plan in plans for step in plan.steps]
-    registry.refuse_unusable(
-        name for step in steps for name in (step.node, *(expectation.kind for expectation in step.expect or ()))
-    )
+    registry.refuse_unusable(name for step in steps for name in (step.node, *(one.kind for one in step.expect or ())))
 
 
 def missing_agents(
@@ -163,13 +161,11 @@ def refuse_missing_params(plan: FlowPlan, request: RunRequest, project: str) -> 
     if request.start or request.until:
         return
     file = os.path.relpath(plan.file, project)
-    missing = [read for read in plan.reads if read[0] not in request.params]
-    if missing:
+    if missing := [read for read in plan.reads if read[0] not in request.params]:
         lines = [f"{file}:{line}:{column}: the param `{name}` is not given" for name, line, column in missing]
         name = missing[0][0]
-        raise UsageError(
-            "\n".join(lines), f"give it: `--param {name}=VALUE`; or declare it in the flow: `params: {{{name}: VALUE}}`"
-        )
+        hint = f"give it: `--param {name}=VALUE`; or declare it in the flow: `params: {{{name}: VALUE}}`"
+        raise UsageError("\n".join(lines), hint)
 
 
 _SET_BY = {
@@ -248,7 +244,6 @@ def mark_locked(trust: Trust, run: str) -> Iterator[None]:
 
 
 def paths_of(plan: FlowPlan) -> Iterable[str]:
-    """The paths of the phases of a flow."""
     return (path_segment(phase.id) for phase in plan.phases)
 
 
@@ -321,9 +316,7 @@ def too_late_error(run: str, state: RunState, question: str) -> RefusedError:
 
 def _question_list(questions: Iterable[Question]) -> str:
     """`q1` (`a/ask`: Who?), `q2` (`b/ask`: Why?)."""
-    return ", ".join(
-        f"`{question.id}` (`{question.path}`: {question.question.get('title') or 'no title'})" for question in questions
-    )
+    return ", ".join(f"`{one.id}` (`{one.path}`: {one.question.get('title') or 'no title'})" for one in questions)
 
 
 def refuse_unless_waiting(run: str, state: RunState, *, is_driven: bool) -> None:
@@ -381,9 +374,7 @@ def _rerun_form(
 
 def assumed_result(answer: Mapping[str, Any]) -> Any:
     """The result of a node that had finished, by the word of a person."""
-    value = {
-        name.removeprefix(_OUTPUT): _typed_answer(text) for name, text in answer.items() if name.startswith(_OUTPUT)
-    }
+    value = {key.removeprefix(_OUTPUT): _typed_answer(text) for key, text in answer.items() if key.startswith(_OUTPUT)}
     whole = _typed_answer(answer[WHOLE]) if answer.get(WHOLE) is not None else {}
     return {"assumedDone": True, **whole, **value} if isinstance(whole, dict) else whole
 

@@ -23,7 +23,7 @@ from handrail.driven.flows.plan import FlowPlan, step_at, with_nested_names
 from handrail.driven.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
 from handrail.driven.flows.results import with_defaults
-from handrail.driven.runs import run_events
+from handrail.driven.runs import run_events, run_rules
 from handrail.driven.runs.agentweaver import implicit_params
 from handrail.driven.runs.interpreter import Interpreter
 from handrail.driven.runs.life import FlowLife, Meter, opening_events, recall, started_event, tree_of
@@ -40,18 +40,6 @@ from handrail.driven.runs.request import (
     with_task,
 )
 from handrail.driven.runs.run_events import Cause, NodeStarted, Routed, RunChoice, agent_of
-from handrail.driven.runs.run_rules import (
-    AgentRules,
-    hint_for_params,
-    open_question,
-    refuse_missing_env,
-    refuse_missing_params,
-    refuse_phases,
-    refuse_unless_waiting,
-    refuse_unusable,
-    refuse_without_agent,
-    require_trust,
-)
 from handrail.driven.runs.state import Question, fold
 from handrail.driven.runs.summary import APPROVED, kind_of_question, moment
 from handrail.extensions.contracts import (
@@ -107,8 +95,8 @@ class Runs:
     def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest, id_: str) -> LoadedRun:
         """Store a new run. Nothing is run yet."""
         about, plans = self.check_request(catalog, flow, request)
-        refuse_missing_params(plans[about.flow], about.request, self.project)
-        refuse_missing_env(plans[about.flow], plans, self.site)
+        run_rules.refuse_missing_params(plans[about.flow], about.request, self.project)
+        run_rules.refuse_missing_env(plans[about.flow], plans, self.site)
         self.refuse_without_agent(about, plans, about.request)
         return self._loaded_run(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
@@ -137,8 +125,7 @@ class Runs:
     def records(self, id_: str, attempt: int) -> list[EventRecord]:
         known = self.attempts(id_)
         if attempt not in known:
-            hint = f"attempts: {', '.join(map(str, known))}"
-            raise NotFound(f"run `{id_}` has no attempt {attempt}", hint)
+            raise NotFound(f"run `{id_}` has no attempt {attempt}", f"attempts: {', '.join(map(str, known))}")
         return self.engine.records(id_, attempt)
 
     def _loaded_run(self, id_: str, about: StoredRequest, plans: Plans, history: History) -> LoadedRun:
@@ -170,8 +157,8 @@ class Runs:
             if flow.source == "workflow" and not request.params:
                 name = flow.plan.phases[0].id
                 raise UsageError(f"workflow `{name}` needs a task", f"`handrail run {name} TASK`") from error
-            raise UsageError(error.message, hint_for_params(flow.plan, params)) from error
-        refuse_phases(flow.plan, request)
+            raise UsageError(error.message, run_rules.hint_for_params(flow.plan, params)) from error
+        run_rules.refuse_phases(flow.plan, request)
         self._refuse_agents(request.agent, request.routes)
         for name, value in params.items():
             if is_too_deep(value):
@@ -213,15 +200,16 @@ class Runs:
         """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
         self._refuse_agents(choice.agent, choice.routes)
         routing = run.routing.with_choice(choice)
-        is_whole = routing.preset == "" or routing.preset in self.presets
-        return routing.with_settings(self.table(run.plan, routing.preset), is_whole=is_whole)
+        kept = {} if routing.preset == "" or routing.preset in self.presets else routing.table
+        return replace(routing, table={**kept, **self.table(run.plan, routing.preset)})
 
     def refuse_without_agent(self, about: StoredRequest, plans: Plans, request: RunRequest) -> None:
         """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
-        refuse_unusable(plans.values(), self.registry)
-        rules = AgentRules(partial(agent_of, request.routing), self.settings.acp, self.registry, self.site.env)
+        run_rules.refuse_unusable(plans.values(), self.registry)
+        route = partial(agent_of, request.routing)
+        rules = run_rules.AgentRules(route, self.settings.acp, self.registry, self.site.env)
         plan = plans[about.flow]
-        refuse_without_agent(plan, request.phases(plan), partial(plan_named, plans), rules)
+        run_rules.refuse_without_agent(plan, request.phases(plan), partial(plan_named, plans), rules)
 
     def _refuse_agents(self, agent: str | None, routes: Mapping[str, str]) -> None:
         """Refuse unknown agents on the command line. Those in the settings are checked for the steps that need them."""
@@ -301,7 +289,7 @@ class Runs:
 
         If it is resumed, the settings are read again, and other agents and bounds than before are recorded.
         """
-        refuse_unusable(run.plans.values(), self.registry)
+        run_rules.refuse_unusable(run.plans.values(), self.registry)
         choice = choice or RunChoice()
         routing = self.routing_for(run, choice) if run.records else run.routing
         bounds = run.bounds.with_later(choice.bounds)
@@ -318,7 +306,7 @@ class Runs:
         outside = self.outside(run, observer, asker, routing, meter, choice.approve)
         is_unattended = run.about.request.unattended and not choice.is_attended
         outside = replace(outside, is_attended=choice.is_attended, is_unattended=is_unattended)
-        with require_trust(self.trust, run, mode, self.engine):
+        with run_rules.require_trust(self.trust, run, mode, self.engine):
             return run.with_history(await self.engine.drive(run.id, life, outside))
 
     def interpreter(self, run: LoadedRun, durable: Durable, *, later: Mapping[str, Any] | None = None) -> Interpreter:
@@ -339,7 +327,7 @@ class Runs:
         try:
             declared = with_defaults(run.plan, {**self.secrets.from_storage(run.params), **params})
         except NodeError as error:
-            raise UsageError(error.message, hint_for_params(run.plan, params)) from error
+            raise UsageError(error.message, run_rules.hint_for_params(run.plan, params)) from error
         stored: dict[str, Any] = self.secrets.for_storage({name: declared[name] for name in params})
         return stored
 
@@ -349,6 +337,7 @@ class Runs:
         `env` has only the variables that the flows name. A secret among them has the value that it has now.
         """
         request = about.request
+        env = self.secrets.variables(_env_names(plans)) if about.env is None else about.env
         return {
             **({"run": run, "started": moment(about.created)} if run else {}),
             "cwd": request.folder(self.project),
@@ -365,15 +354,13 @@ class Runs:
             "jiraRef": about.implicit.get("jiraRef"),
             "verbose": False,
             "executionRouting": about.implicit.get("executionRouting"),
-            "env": self.secrets.from_storage(
-                self.secrets.variables(_env_names(plans)) if about.env is None else about.env
-            ),
+            "env": self.secrets.from_storage(env),
         }
 
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: RunRequest) -> list[PreviewRow]:
         """What a run would do. Runs no step and writes no file."""
         about, plans = self.check_request(catalog, flow, request)
-        refuse_missing_env(plans[about.flow], plans, self.site)
+        run_rules.refuse_missing_env(plans[about.flow], plans, self.site)
         world, part = ProjectFiles(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(plan_named, plans)
@@ -393,8 +380,8 @@ class Runs:
 
     async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any], surface: str = "cli") -> bool:
         """Store the answer to an open question. True if the run has no driver, so the caller has to drive it."""
-        refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
-        open_question(run.id, run.state, question)
+        run_rules.refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
+        run_rules.open_question(run.id, run.state, question)
         return await self.engine.answer(run.id, question, values, self.site.by, surface)
 
     def notice(self, id_: str, text: str) -> None:

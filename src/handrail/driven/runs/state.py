@@ -143,11 +143,6 @@ class StepState:
     is_refuted = False
     is_over = False
 
-    def begin_attempt(self) -> None:
-        if self.is_over:
-            self.failures = 0
-        self.is_over = self.is_refuted = False
-
     def fail_attempt(self, code: str, message: str, *, is_refuted: bool = False) -> None:
         self.failures = (0 if self.is_over else self.failures) + 1
         self.total += 1
@@ -220,8 +215,7 @@ class RunState:
         self.at = at
         self.count += 1
         self.clock.take(at, kind, event)
-        change = _CHANGES.get(kind)
-        if change is not None:
+        if (change := _CHANGES.get(kind)) is not None:
             change(self, event)
 
     def status_of(self, path: str) -> str | None:
@@ -239,10 +233,7 @@ class RunState:
         return kind != "Guided" or (data["session"], data["number"]) not in self.guided
 
     def _step(self, path: str) -> StepState:
-        step = self.steps.get(path)
-        if step is None:
-            step = self.steps[path] = StepState()
-        return step
+        return self.steps.setdefault(path, StepState())
 
     def _phase_started(self, event: Mapping[str, Any]) -> None:
         self.phases[event["path"]] = "running"
@@ -264,8 +255,7 @@ class RunState:
         step = self._step(path)
         step.status, step.order = status, self.count
         self.doing.pop(path, None)
-        if path in self.questions:
-            self._withdraw(path)
+        self._withdraw(path)
         return step
 
     def _step_done(self, event: Mapping[str, Any]) -> None:
@@ -295,16 +285,21 @@ class RunState:
         self._forget_proof(path)
 
     def _node_started(self, event: Mapping[str, Any]) -> None:
-        path = event["path"]
-        step = self._step(path)
+        path, step = event["path"], self._begin_attempt(event)
         if step.is_finished:  # a new attempt: only its own result counts
             step.is_finished = False
             self._forget_answers(lambda pair: pair[0] == path)
-        step.attempts, step.input, step.starts = event["attempt"], event["input"], step.starts + 1
+        step.input, step.starts = event["input"], step.starts + 1
         step.is_under_way, step.is_asking, step.begun = True, False, self.at
-        step.begin_attempt()
+
+    def _begin_attempt(self, event: Mapping[str, Any]) -> StepState:
+        path = event["path"]
+        step = self._step(path)
+        step.attempts, step.failures = event["attempt"], 0 if step.is_over else step.failures
+        step.is_over = step.is_refuted = False
         self.delays.pop(path, None)
         self.published.pop(path, None)
+        return step
 
     def _end_node(self, event: Mapping[str, Any]) -> StepState:
         path = event["path"]
@@ -312,16 +307,14 @@ class RunState:
         step.attempts, step.is_under_way, step.pauses = event["attempt"], False, 0
         self.delays.pop(path, None)
         self.spent.pop(path, None)
-        if self._hear(path):
-            self.is_counted = False
+        self._hear(path, has_reported=False)
         return step
 
-    def _hear(self, path: str) -> bool:
-        """True if the agent of a step had not reported what it used. From now on, that is not waited for."""
-        keys = [key for key in self.silent if key[0] == path]
-        for key in keys:
+    def _hear(self, path: str, *, has_reported: bool) -> None:
+        """From now on, a report of what the agent of a step used is not waited for."""
+        for key in [key for key in self.silent if key[0] == path]:
             del self.silent[key]
-        return bool(keys)
+            self.is_counted &= has_reported
 
     def _node_finished(self, event: Mapping[str, Any]) -> None:
         step = self._end_node(event)
@@ -336,15 +329,10 @@ class RunState:
         self._drop_facts(event["path"], (WAIT,))
 
     def _attempt_started(self, event: Mapping[str, Any]) -> None:
-        path = event["path"]
-        step = self._step(path)
-        step.attempts = event["attempt"]
-        step.begin_attempt()
-        self.delays.pop(path, None)
-        self.published.pop(path, None)
-        self._drop_facts(path, _PROOF)
+        self._begin_attempt(event)
+        self._drop_facts(event["path"], _PROOF)
         if event["again"]:
-            self._forget_nested(f"{path}/")
+            self._forget_nested(f"{event['path']}/")
 
     def _attempt_failed(self, event: Mapping[str, Any]) -> None:
         path = event["path"]
@@ -374,8 +362,7 @@ class RunState:
     def _asked(self, event: Mapping[str, Any]) -> None:
         path, form = event["path"], event["question"]
         self._withdraw(path)
-        if self._hear(path):  # its agent has ended without a report
-            self.is_counted = False
+        self._hear(path, has_reported=False)  # its agent has ended
         id_ = event.get("id") or f"q{len(self.closed) + len(self.questions) + 1}"
         self.questions[path] = Question(id_, path, event["input"], form, self.at)
         if form.get("formId") != RERUN and path in self.steps:
@@ -384,8 +371,7 @@ class RunState:
     def _answered(self, event: Mapping[str, Any]) -> None:
         path = event["path"]
         self.answers[path, event["input"]] = event
-        question = self.questions.pop(path, None)
-        if question is not None:
+        if (question := self.questions.pop(path, None)) is not None:
             self.closed[question.id] = "answered"
             self.answered[path] = question, event["values"]
 
@@ -410,7 +396,7 @@ class RunState:
         if event.get("session"):
             self.lost.pop((event["path"], event["session"]), None)
         else:
-            self._hear(event["path"])
+            self._hear(event["path"], has_reported=True)
 
     def _agent_acted(self, event: Mapping[str, Any]) -> None:
         self.doing[event["path"]] = event["text"]
@@ -464,15 +450,13 @@ class RunState:
         self.status, self.outcome, self.until = "running", "success", event.get("until")
         self.reason, self.error, self.code, self.ended = None, None, None, None
         self.lost, self.silent = {**self.silent, **self.lost}, {}
-        rewound = set(event["rewound"])
-        if rewound:
+        if rewound := set(event["rewound"]):
             self.rewinds += 1
             self._forget(lambda path: path == "" or path.partition("/")[0] in rewound)
 
     def _withdraw(self, path: str) -> None:
         """Close the question of a step, if it has one: nobody needs an answer any more."""
-        question = self.questions.pop(path, None)
-        if question is not None:
+        if (question := self.questions.pop(path, None)) is not None:
             self.closed[question.id] = "withdrawn"
 
     def _forget(self, is_gone: Callable[[str], bool]) -> None:
@@ -511,8 +495,7 @@ class RunState:
         return {key: value for key, value in self.facts[path].items() if key[0].startswith(BEFORE)}
 
     def _drop_facts(self, path: str, places: tuple[str, ...]) -> None:
-        known = self.facts.get(path)
-        if known:
+        if known := self.facts.get(path):
             for key in [key for key in known if key[0].partition(".")[0] in places]:
                 del known[key]
 

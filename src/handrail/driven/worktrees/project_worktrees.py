@@ -12,17 +12,9 @@ from typing import Any, Literal
 from handrail.base import files, locks
 from handrail.base.dataclasses import dataclass, replace
 from handrail.base.errors import NotFound, RefusedError, UsageError
+from handrail.driven.worktrees import merge_and_remove
 from handrail.driven.worktrees.create import BRANCH_PREFIX, WorktreeRequest, find_repository, plan_worktree
 from handrail.driven.worktrees.git import Git, missing_worktrees, remove_all, target_of
-from handrail.driven.worktrees.merge_and_remove import (
-    WorktreeState,
-    clear_worktree,
-    existing_folder,
-    merge_worktree,
-    own_commits,
-    remove_worktree,
-    worktree_state,
-)
 from handrail.driven.worktrees.records import LOCK, RECORD, End, Worktree, WorktreeRecords
 from handrail.settings.folders import UserFolders, checkout, file_name
 from handrail.settings.sections import WorktreeSettings
@@ -56,7 +48,7 @@ class ListedWorktree:
     """A worktree and its state in git. `git_state` is None if git cannot say."""
 
     tree: Worktree
-    git_state: WorktreeState | None
+    git_state: merge_and_remove.WorktreeState | None
     is_used: bool
 
     @property
@@ -147,7 +139,7 @@ class Worktrees:
 
     async def _with_state(self, tree: Worktree) -> ListedWorktree:
         try:
-            now = await worktree_state(tree, self.git(tree.repository))
+            now = await merge_and_remove.worktree_state(tree, self.git(tree.repository))
         except RefusedError:
             now = None
         return ListedWorktree(tree, now, self.trees.is_used(tree))
@@ -172,12 +164,12 @@ class Worktrees:
 
     async def merge(self, tree: Worktree) -> str:
         """Merge a worktree into its base branch and remove it. Returns the commit of the branch."""
-        commit = await merge_worktree(self.trees, tree, self.env)
-        await remove_worktree(self.trees, tree, self.env)
+        commit = await merge_and_remove.merge_worktree(self.trees, tree, self.env)
+        await merge_and_remove.remove_worktree(self.trees, tree, self.env)
         return commit
 
     async def remove(self, tree: Worktree, *, force: bool) -> str | None:
-        return await remove_worktree(self.trees, tree, self.env, force=force)
+        return await merge_and_remove.remove_worktree(self.trees, tree, self.env, force=force)
 
     async def keep(self, tree: Worktree) -> Worktree:
         """Keep a worktree, whatever was chosen for its end."""
@@ -198,8 +190,7 @@ class Worktrees:
         paths = {tree.path for tree in trees}
         own = [await self._left_of(tree, exists) for tree in trees if tree.project == self.project]
         leftovers = [left for left in own if left is not None] + [*self._folders(paths), *self._files(trees)]
-        repository = await self._repository()
-        if repository is not None:
+        if (repository := await self._repository()) is not None:
             base, missing = os.path.realpath(self.places.trees) + "/", missing_worktrees(repository)
             gone = (entry for entry, path in missing.items() if path.startswith(base) and path not in paths)
             leftovers += (Leftover("entry", entry) for entry in gone)
@@ -214,7 +205,7 @@ class Worktrees:
             return Leftover("half-made" if tree.phase == "making" else "half-removed", tree.path, tree.run, tree=tree)
         if not os.path.isdir(tree.repository):
             return Leftover("missing", tree.path, tree.run, "its files" if os.path.exists(tree.path) else None, tree)
-        now = await worktree_state(tree, self.git(self.project))
+        now = await merge_and_remove.worktree_state(tree, self.git(self.project))
         if not now.exists or not exists(tree.run):
             return Leftover("without a run" if now.exists else "missing", tree.path, tree.run, now.would_lose, tree)
         if tree.phase == "merging":
@@ -246,7 +237,7 @@ class Worktrees:
             branch = ref.removeprefix("refs/heads/")
             if branch in known or place or not mark:  # without a mark, it is the rest of a place with a newline
                 continue
-            count = await own_commits(branch, git)
+            count = await merge_and_remove.own_commits(branch, git)
             leftovers.append(Leftover("branch", branch, work=counted(count, "commit") if count else None))
         return leftovers
 
@@ -261,7 +252,7 @@ class Worktrees:
             case "branch" if repository is not None:
                 git = self.git(repository)
                 tip = await git.commit_of(f"refs/heads/{left.name}")
-                if tip is None or await own_commits(left.name, git):
+                if tip is None or await merge_and_remove.own_commits(left.name, git):
                     return False
                 await git.read("update-ref", "-d", f"refs/heads/{left.name}", tip)
             case "entry" if target_of(left.name) is not None:
@@ -279,7 +270,8 @@ class Worktrees:
             if self.trees.at(tree.path) != tree:
                 return False
             self.trees.set_phase(tree, "removing")
-            await clear_worktree(tree, Git(folder=existing_folder(tree), env=self.env, hold=hold))
+            git = Git(folder=merge_and_remove.existing_folder(tree), env=self.env, hold=hold)
+            await merge_and_remove.clear_worktree(tree, git)
             self.trees.forget(tree)
         return True
 

@@ -46,6 +46,7 @@ class Recipe(Protocol):
     `notes(texts) -> list[str]`: sentences for the person who installs; `texts` as for `owned`.
     `untrusted() -> list[str]`: our hooks that the agent does not run until a person trusts them.
     `switched_off() -> list[str]`: settings of the agent that keep our hooks from running: `FILE: SETTING`.
+    `reads: tuple[str, ...]`: the files that `switched_off` reads, if they are not those of `shared`.
     `denied() -> dict[str, str]`: the tools that settings of the agent deny, and where: `FILE: SETTING`.
     `trial(conversation, cwd) -> StubTrial`: how to ask the installed stubs to cancel the workflow of a conversation.
     """
@@ -99,8 +100,14 @@ class Host(Protocol):
     `CONVERSATION` is the environment variable with the id of the conversation; None if the host sets none.
     A host that cannot show the person how a workflow ended has `SHOWS_END = False`; the agent is then asked to say it.
     `ENFORCES` says how well this host can enforce each rule; `docs/reference/hosts.md` shows what was measured.
-    If the history keeps what a compaction took from the model, the module has `kept(history: bytes) -> bytes`: the part
-    that the model can still read.
+    It may also have these functions:
+    `kept(history: bytes) -> bytes`: what the model can still read, if the history keeps what a compaction took from it.
+    `forked_from(history: bytes) -> str | None`: the conversation from which this one was forked, if the history of a
+    fork names it and has none of its texts; None if it is no fork.
+    `has_messages(history: bytes) -> bool`: False while the history of a fork has no message of a person, if the host
+    may write it after the first call.
+    `in_one_message(history: bytes, earlier: str, later: str) -> bool | None`: True if the model made both calls in one
+    message, if only its transcript shows that; None if that is not written yet.
     """
 
     COMMANDS: Commands
@@ -108,62 +115,41 @@ class Host(Protocol):
     ENFORCES: Mapping[str, Enforcement]
     LINKS: bool
 
-    def request(self, data: Mapping[str, Any]) -> HostRequest | None:
+    def request(self, data: Mapping[str, Any], /) -> HostRequest | None:
         """The host's message as one of our requests; None for an event that Handrail does not use."""
 
-    def reply(self, data: Mapping[str, Any], request: HostRequest, answer: HostAnswer) -> Mapping[str, Any] | None:
+    def reply(self, data: Mapping[str, Any], request: HostRequest, answer: HostAnswer, /) -> Mapping[str, Any] | None:
         """Our answer in the host's format; None if the host expects no output."""
 
-    def conversation(self, data: Mapping[str, Any]) -> str:
+    def conversation(self, data: Mapping[str, Any], /) -> str:
         """The conversation of a message. Also works for messages that `request` ignores, such as a status line."""
 
-    def aliases(self, tool: str) -> tuple[str, ...]:
+    def aliases(self, tool: str, /) -> tuple[str, ...]:
         """The other names of a tool: Handrail's own name, and the names that workflows for other agents use."""
 
-    def arguments(self, tool: str, given: Mapping[str, Any], cwd: str) -> CallArguments:
+    def arguments(self, tool: str, given: Mapping[str, Any], cwd: str, /) -> CallArguments:
         """What a call runs, reads and writes, as far as its arguments show."""
 
-    def protected(self, env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+    def protected(self, env: Mapping[str, str], home: str, project: str, /) -> tuple[str, ...]:
         """Files and folders that decide whether our hooks run. No agent may change them while a workflow is active."""
 
-    def was_told(self, history: bytes, call: str) -> bool:
+    def was_told(self, history: bytes, call: str, /) -> bool:
         """True if the history of a conversation contains the result of this call of `workflow_step`."""
 
-    def step_caller(self, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+    def step_caller(self, arguments: Mapping[str, Any], meta: Mapping[str, Any], /) -> StepCaller:
         """Who calls `workflow_step`, from what `reply` added to its arguments, or from what the host tells (`_meta`).
 
         The conversation is `""` if neither names one.
         """
 
 
-class Forks(Protocol):
-    """What the module of a host has in addition if the history of a fork names its parent and has none of its texts."""
-
-    def forked_from(self, history: bytes) -> str | None:
-        """The conversation from which the one with this history was forked; None if it is no fork."""
-
-
-class SharedMessages(Protocol):
-    """What the module of a host has in addition if only its transcript shows which calls are in one message."""
-
-    def in_one_message(self, history: bytes, earlier: str, later: str) -> bool | None:
-        """True if the model made both calls in one message; None if that is not written yet."""
-
-
-class LateHistory(Protocol):
-    """What the module of a host has in addition if it may write the history of a fork after its first call."""
-
-    def has_messages(self, history: bytes) -> bool:
-        """False while the history has no message of a person yet."""
-
-
 class Market(Protocol):
     """What the module with the recipe has in addition if the agent has marketplaces of plugins."""
 
-    def marketplace(self, stubs: Stubs) -> dict[str, str]:
+    def marketplace(self, stubs: Stubs, /) -> dict[str, str]:
         """The files of a plugin and a marketplace that the agent can install from: path → content."""
 
-    def marketplace_steps(self, folder: str) -> list[str]:
+    def marketplace_steps(self, folder: str, /) -> list[str]:
         """What a person types to use it."""
 
 
@@ -268,9 +254,9 @@ class Executor(Protocol):
     PROGRAM: str
     ENVIRONMENT: tuple[str, ...]
 
-    def launch(self, job: AgentJob, folder: str) -> Launch: ...
+    def launch(self, job: AgentJob, folder: str, /) -> Launch: ...
 
-    def reader(self, job: AgentJob, folder: str) -> AgentReader: ...
+    def reader(self, job: AgentJob, folder: str, /) -> AgentReader: ...
 
 
 URL, PROJECT, PROMPT = "@URL@", "@PROJECT@", "@PROMPT@"
@@ -305,33 +291,33 @@ class Offline(Protocol):
     NOTE: str | None
     SETTINGS: str
 
-    def write(self, path: AnyPath, text: str) -> Any:
+    def write(self, path: AnyPath, text: str, /) -> Any:
         """The call that writes a new file."""
 
-    def edit(self, path: AnyPath, old: str, new: str) -> Any:
+    def edit(self, path: AnyPath, old: str, new: str, /) -> Any:
         """The call that changes a line of a file which was read before."""
 
-    def read(self, path: AnyPath) -> Any: ...
+    def read(self, path: AnyPath, /) -> Any: ...
 
-    def shell(self, command: str) -> Any: ...
+    def shell(self, command: str, /) -> Any: ...
 
-    def subagent(self, program: str, task: str) -> Any:
+    def subagent(self, program: str, task: str, /) -> Any:
         """The call that starts a subagent and waits for it. Its requests take the next turns of the script."""
 
-    def report(self, text: str) -> Any:
+    def report(self, text: str, /) -> Any:
         """The turn with which a subagent ends."""
 
-    def argv(self, program: str, prompt: str, thread: str | None, home: AnyPath) -> list[str]:
+    def argv(self, program: str, prompt: str, thread: str | None, home: AnyPath, /) -> list[str]:
         """The command line with which the probe starts it: a new conversation, or one that continues `thread`."""
 
-    def thread(self, output: str) -> str | None:
+    def thread(self, output: str, /) -> str | None:
         """The agent's own id of the conversation, from what it printed."""
 
-    def with_server(self, command: list[str]) -> HomeFiles:
+    def with_server(self, command: list[str], /) -> HomeFiles:
         """Files that add the MCP server `probe`, which this command starts."""
 
-    def with_rewrite(self, home: AnyPath, command: str) -> HomeFiles:
+    def with_rewrite(self, home: AnyPath, command: str, /) -> HomeFiles:
         """Files that add a hook which replaces the command of every call of the shell."""
 
-    def loosened(self, text: str) -> str:
+    def loosened(self, text: str, /) -> str:
         """The text of `SETTINGS` if a person switches hooks off."""

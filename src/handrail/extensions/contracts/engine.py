@@ -134,7 +134,6 @@ class Site:
 
     @cached_property
     def known_secrets(self) -> Secrets:
-        """The secrets of the environment."""
         return Secrets(self.env, self.secrets)
 
 
@@ -211,9 +210,6 @@ class Outside:
 
 class Life(Protocol):
     """What a driver does with a run, from its current state to its next end."""
-
-    @property
-    def needs_preparation(self) -> bool: ...
 
     def begin(self, history: History) -> list[RunEvent]:
         """The first events of this life. Raises `RefusedError` if the state of the run does not allow it.

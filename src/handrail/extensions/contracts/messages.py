@@ -58,7 +58,7 @@ class StepCall(RequestOrigin):
     `installed` is given if other servers can have the name of ours: a file in the project and the keys of our entry.
     If the entry is not as Handrail installed it, the call is a call of a foreign tool with these `aliases`. `call_id`
     is the host's id of the call, if the server has to know that a hook saw it: see `StepCaller`. `call` is that id, if
-    the transcript shows which calls are in one message of the model: see `SharedMessages`.
+    the transcript shows which calls are in one message of the model: see `Host`.
     """
 
     event: Literal["step"]

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.extensions.contracts.agent import AgentSaid, Stubs
+from handrail.extensions.registry import Registry
 from handrail.settings.routes import Route
 from handrail.settings.secrets import DEFAULT_RULES, SecretRules
 from handrail.settings.sections import AcpAgents, ApprovalRule
 from handrail.source.field_checks import usable
 from handrail.source.fields import Field, Shape, shape
-
-if TYPE_CHECKING:
-    from handrail.extensions.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,18 +186,11 @@ async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-def _built_in_registry() -> Registry:
-    from handrail.extensions.registry import Registry
-
-    return Registry()
-
-
 def _nothing(*_: Any) -> None:
     """What a context does if nobody needs it."""
 
 
-def _remember_nothing(name: str, value: Any) -> Any:
-    del name
+def _remember_nothing(_name: str, value: Any) -> Any:
     return value
 
 
@@ -257,7 +248,7 @@ class NodeContext:
     keeps_logins: bool = False
     notice: Callable[[str], None] = _nothing
     show: Callable[[bytes], None] = _nothing
-    registry: Registry = field(default_factory=_built_in_registry)
+    registry: Registry = field(default_factory=Registry)
 
 
 @dataclass(frozen=True)
@@ -366,20 +357,15 @@ def with_checked_params(kind: NodeKind) -> NodeKind:
 
         async def called(work: Work, context: NodeContext) -> Any:
             assert call is not None
-            return await call(_with_usable_params(node, work), context)
+            try:
+                work = replace(work, params=usable(node.params, work.params)) if node.params else work
+            except ValueError as error:
+                raise NodeError("params", f"`{work.node}`: {error}", transient=False) from error
+            return await call(work, context)
 
         return None if call is None else called
 
     return OneNode(node, checked("run"), checked("preview"), checked("changed"))
-
-
-def _with_usable_params(node: Node, work: Work) -> Work:
-    if not node.params:
-        return work
-    try:
-        return replace(work, params=usable(node.params, work.params))
-    except ValueError as error:
-        raise NodeError("params", f"`{work.node}`: {error}", transient=False) from error
 
 
 CHANGED = "changed"

@@ -16,7 +16,6 @@ import importlib
 import inspect
 import json
 import os
-import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,14 +83,12 @@ def _names(folder: str, below: str) -> Iterator[str]:
         raise UnusableFolder(f"`{below or folder}` cannot be listed: {error.strerror}") from error
     for entry in entries:
         name = os.path.join(below, entry.name)
-        mode = entry.stat(follow_symlinks=False).st_mode
-        if stat.S_ISLNK(mode):
+        if entry.is_symlink():
             raise UnusableFolder(f"`{name}` is a link; a plugin has to consist of files and folders")
-        if stat.S_ISDIR(mode):
-            if entry.name != IGNORED:
-                yield from _names(folder, name)
-        else:
+        if not entry.is_dir():
             yield name
+        elif entry.name != IGNORED:
+            yield from _names(folder, name)
 
 
 PREFIX = "handrail_plugin_"
@@ -160,9 +157,8 @@ class _Finder(MetaPathFinder):
         self.files = files
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        del path, target
         if fullname != self.package and not fullname.startswith(f"{self.package}."):
             return None
         inner = fullname[len(self.package) + 1 :].replace(".", "/")

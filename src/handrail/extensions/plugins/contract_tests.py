@@ -7,17 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from handrail.extensions.plugins.code_import import (
-    SECONDS,
-    ImportFailed,
-    TrialRequest,
-    UnusableFolder,
-    contract_problems,
-    import_folder,
-    import_package,
-    read_content,
-    try_out,
-)
+from handrail.extensions.plugins import code_import
 from handrail.extensions.plugins.manifest import MANIFEST_FILE, Plugin, read_plugin
 from handrail.extensions.plugins.search import JAVASCRIPT, PluginPlace, search
 from handrail.settings.folders import UserFolders, find_root
@@ -63,9 +53,11 @@ def _problems(plugin: Plugin, kind: str, module: str) -> list[str]:
     place = plugin.place
     try:
         if place.package:
-            return contract_problems(kind, import_package(f"{place.package}.{module}"))
-        return contract_problems(kind, import_folder(place.id, place.folder, read_content(place.folder), module))
-    except (ImportFailed, UnusableFolder) as error:
+            return code_import.contract_problems(kind, code_import.import_package(f"{place.package}.{module}"))
+        content = code_import.read_content(place.folder)
+        loaded = code_import.import_folder(place.id, place.folder, content, module)
+        return code_import.contract_problems(kind, loaded)
+    except (code_import.ImportFailed, code_import.UnusableFolder) as error:
         return [f"`{module}` cannot be imported: {error}"]
 
 
@@ -73,9 +65,9 @@ def _trial(plugin: Plugin) -> list[str]:
     """What goes wrong if a new process imports the plugin, besides what the other tests find."""
     assert plugin.manifest is not None
     place = plugin.place
-    digest = "" if place.package else read_content(place.folder).digest
-    path = tuple(entry for entry in sys.path if entry)
-    request = TrialRequest(place.id, place.folder, place.package, digest, tuple(plugin.manifest.code()), path)
-    result = try_out(request, os.environ, SECONDS)
+    digest = "" if place.package else code_import.read_content(place.folder).digest
+    rows, path = tuple(plugin.manifest.code()), tuple(filter(None, sys.path))
+    request = code_import.TrialRequest(place.id, place.folder, place.package, digest, rows, path)
+    result = code_import.try_out(request, os.environ, code_import.SECONDS)
     print_problems = [f"it prints while it is imported: {line}" for line in result.printed.strip().splitlines()[:1]]
     return [*(text for kind, _, text in result.problems if kind == "plugin"), *print_problems]

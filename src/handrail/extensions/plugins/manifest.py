@@ -227,10 +227,8 @@ def read_manifest(source: Source, id_: str) -> tuple[PluginManifest | None, list
     _check_id(reader, id_)
     contract = reader.child("contract", f"write `contract = {max(CONTRACTS)}`")
     if contract is not None and contract.value not in CONTRACTS:
-        versions = ", ".join(map(str, CONTRACTS))
-        message = (
-            f"the plugin is written for version {contract.value} of the contract; this Handrail supports {versions}"
-        )
+        versions = f"{contract.value} of the contract; this Handrail supports {', '.join(map(str, CONTRACTS))}"
+        message = f"the plugin is written for version {versions}"
         reader.on(contract, "plugin-contract", message, "install a version of the plugin or of Handrail that fits")
     also: dict[str, str] = {}
     signs: dict[str, Signs] = {}
@@ -309,8 +307,10 @@ def _modules(reader: MappingReader, kind: str, also: dict[str, str]) -> Iterator
 
 
 def _module(reader: MappingReader, key: str, node: TreeNode | None) -> str | None:
-    if node is None or (node.kind == "text" and MODULE.fullmatch(node.value)):
-        return None if node is None else str(node.value)
+    if node is None:
+        return None
+    if node.kind == "text" and MODULE.fullmatch(node.value):
+        return str(node.value)
     if node.kind != "text":
         message = f"`{key}` has to be the name of a module, found {found(node)}"
         reader.on(node, "wrong-type", message, f'write `{key} = "MODULE"`')
@@ -350,11 +350,6 @@ def _folders(reader: MappingReader) -> Iterator[tuple[str, str]]:
 def leads_outside(path: str) -> bool:
     """True if a path is absolute, or leads out of its folder, or cannot be a path."""
     return path.startswith("/") or "\\" in path or "\0" in path or ".." in path.split("/") or not path.strip()
-
-
-def manifest_schema() -> dict[str, Any]:
-    """The schema of a `plugin.toml`."""
-    return json_schema(MANIFEST)
 
 
 @dataclass(frozen=True)
@@ -443,10 +438,8 @@ def read_plugin(place: PluginPlace) -> Plugin:
     file = os.path.join(place.folder, MANIFEST_FILE)
     opened_file = Root(place.folder).open(place.folder, MANIFEST_FILE)
     if isinstance(opened_file, UnopenedFile):
-        hint = "write it, or start with `handrail plugins new ID`"
-        problem = file_problem(
-            opened_file.code, file, f"the plugin `{place.id}` cannot be used: {opened_file.message}", hint
-        )
+        message = f"the plugin `{place.id}` cannot be used: {opened_file.message}"
+        problem = file_problem(opened_file.code, file, message, "write it, or start with `handrail plugins new ID`")
         return Plugin(place, None, Source(file, ""), (problem,))
     source, problems = decode(file, opened_file.data)
     if problems:

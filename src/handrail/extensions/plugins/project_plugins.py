@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from handrail.extensions.callers import Signs
+    from handrail.extensions.plugins.code_import import TrialResult
     from handrail.extensions.plugins.manifest import Plugin
     from handrail.extensions.plugins.search import PluginPlace, PluginSite
     from handrail.extensions.plugins.trusted_code import PluginCode
@@ -97,7 +98,7 @@ class Plugins:
 
         plugin, module = self.checks[name]
         try:
-            return GuardedCheck(plugin.id, name, self.code(plugin).module(module))
+            return GuardedCheck(plugin.id, self.code(plugin).module(module))
         except HandrailError as error:
             return UnusableCheck(name, error)
 
@@ -135,7 +136,7 @@ class Plugins:
             diagnostic = plugin.problem(refusal.code, (), refusal.message, refusal.hint)
             return [*plugin.problems, diagnostic._replace(severity="warning") if _asks_trust(refusal) else diagnostic]
         trial = code.try_again() if again and code.tried.problems else code.tried
-        return [*plugin.problems, *_trial_problems(plugin, trial.problems), *_print_problems(plugin, trial.printed)]
+        return [*plugin.problems, *_trial_problems(plugin, trial)]
 
     @property
     def all_problems(self) -> list[Diagnostic]:
@@ -152,17 +153,13 @@ def _asks_trust(error: HandrailError | None) -> bool:
     return error is not None and error.code == UNTRUSTED
 
 
-def _trial_problems(plugin: Plugin, problems: tuple[tuple[str, str, str], ...]) -> Iterator[Diagnostic]:
-    for kind, name, text in problems:
+def _trial_problems(plugin: Plugin, trial: TrialResult) -> Iterator[Diagnostic]:
+    for kind, name, text in trial.problems:
         table = (f"{kind}s", name) if kind in ("node", "check", "engine") else ("agents", name, kind)
         what = f"the plugin `{plugin.id}`" if kind == "plugin" else f"the {kind} `{plugin.id}/{name}`"
         hint = "the plugin is disabled until this is corrected"
         yield plugin.problem("plugin-broken", () if kind == "plugin" else table, f"{what}: {text}", hint)
-
-
-def _print_problems(plugin: Plugin, printed: str) -> Iterator[Diagnostic]:
-    lines = printed.strip().splitlines()
-    if lines:
-        message = f"the plugin `{plugin.id}` prints while it is imported: {lines[0][:80]}"
+    for line in trial.printed.strip().splitlines()[:1]:
+        message = f"the plugin `{plugin.id}` prints while it is imported: {line[:80]}"
         hint = "a module should only define things when it is imported"
         yield plugin.problem("plugin-prints", (), message, hint)._replace(severity="warning")

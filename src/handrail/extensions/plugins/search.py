@@ -72,9 +72,7 @@ def installation(project: str) -> list[str]:
 def _of_agentweaver(project: str, places: UserFolders) -> list[PluginPlace]:
     """The JavaScript plugins of AgentWeaver. They cannot run here, and are named so that nobody misses them."""
     folders = [os.path.join(base, ".agentweaver", ".plugins") for base in (project, places.home)]
-    return [
-        PluginPlace(name, JAVASCRIPT, os.path.join(folder, name)) for folder in folders for name in _subfolders(folder)
-    ]
+    return [PluginPlace(name, JAVASCRIPT, os.path.join(top, name)) for top in folders for name in _subfolders(top)]
 
 
 def _subfolders(folder: str) -> list[str]:
@@ -87,7 +85,7 @@ def _subfolders(folder: str) -> list[str]:
 
 def installed_plugins(cache: str, path: Sequence[str]) -> list[PluginPlace]:
     """The plugins of installed packages, by name."""
-    now = [[folder, *stamp] for folder in dict.fromkeys(path) if folder and (stamp := _stamp(folder)) is not None]
+    now = [[folder, *stamp] for folder in dict.fromkeys(path) if folder and (stamp := folder_stamp(folder)) is not None]
     file = os.path.join(cache, "plugins", "installed.json")
     try:
         with open(file, encoding="utf-8") as stream:
@@ -109,7 +107,8 @@ def installed_plugins(cache: str, path: Sequence[str]) -> list[PluginPlace]:
     return plugins
 
 
-def _stamp(folder: str) -> list[int] | None:
+def folder_stamp(folder: str) -> list[int] | None:
+    """What tells two states of a folder apart; None if there is none."""
     try:
         status = os.stat(folder)
     except OSError:

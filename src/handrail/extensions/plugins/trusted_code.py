@@ -8,6 +8,7 @@ first used. Nodes and checks are wrapped, so that an error in one of them names 
 from __future__ import annotations
 
 import base64
+import contextlib
 import difflib
 import hashlib
 import json
@@ -23,21 +24,16 @@ from handrail.base.errors import HandrailError
 from handrail.base.files import make_private, read_regular, refuse_shared, remove_record, replace, write_whole
 from handrail.extensions.contracts.check import Check, CheckContext, Finding
 from handrail.extensions.contracts.node import Exhausted, Node, NodeContext, NodeError, Waiting, Work
+from handrail.extensions.plugins import code_import
 from handrail.extensions.plugins.code_import import (
-    SECONDS,
     ImportFailed,
     PluginContent,
     TrialRequest,
     TrialResult,
     UnusableFolder,
-    error_line,
-    import_folder,
-    import_package,
-    read_content,
-    try_out,
 )
 from handrail.extensions.plugins.manifest import PluginManifest
-from handrail.extensions.plugins.search import PluginPlace, PluginSite, installation
+from handrail.extensions.plugins.search import PluginPlace, PluginSite, folder_stamp, installation
 from handrail.settings.folders import file_name
 from handrail.settings.trust import TRUST_FOLDER, TrustStore
 
@@ -132,7 +128,7 @@ class PluginCode:
     def _read(self) -> PluginContent | UnusableFolder:
         """The files of the folder, read once: the bytes that are compared with the trusted ones are imported."""
         try:
-            return read_content(self.place.folder)
+            return code_import.read_content(self.place.folder)
         except UnusableFolder as error:
             return error
 
@@ -149,17 +145,14 @@ class PluginCode:
             return None
         now = self._read
         if isinstance(now, UnusableFolder):
-            return PluginBroken(
-                f"the plugin `{id_}` cannot be trusted: {now}", "a plugin consists of files and folders"
-            )
+            message = f"the plugin `{id_}` cannot be trusted: {now}"
+            return PluginBroken(message, "a plugin consists of files and folders")
         if self.ground.trusts_call():
             return None
         store = TrustedCode(self.ground.state)
         if source == "project" and not store.project_is_trusted(self.ground.project):
-            message = f"the plugin `{id_}` is part of a project that you do not trust"
-            return PluginUntrusted(
-                message, f"look at the project, then run `handrail trust` and `handrail plugins trust {id_}`"
-            )
+            hint = f"look at the project, then run `handrail trust` and `handrail plugins trust {id_}`"
+            return PluginUntrusted(f"the plugin `{id_}` is part of a project that you do not trust", hint)
         before = store.find(folder)
         if before is None:
             hint = f"`handrail plugins trust {id_}` shows its files and asks you"
@@ -174,22 +167,19 @@ class PluginCode:
         """What the trial of the code found. It is repeated only if the files changed, or if it failed quickly."""
         if not self.rows:
             return TrialResult()
-        record = self._recorded_trial()
-        return record if record is not None else self.try_again()
+        return self._recorded_trial() or self.try_again()
 
     def try_again(self) -> TrialResult:
         """Try the code now, and keep the result."""
         digest = self.content.digest if self.content is not None else ""
         path = tuple(installation(self.ground.project))
         request = TrialRequest(self.place.id, self.place.folder, self.place.package, digest, self.rows, path)
-        result = try_out(request, self.ground.env, SECONDS)
+        result = code_import.try_out(request, self.ground.env, code_import.SECONDS)
         self.__dict__["tried"] = result
         if not result.problems or result.timed_out:
-            try:
+            with contextlib.suppress(OSError):
                 os.makedirs(os.path.dirname(self._file), 0o700, exist_ok=True)
                 write_whole(self._file, json.dumps(asdict(result)).encode(), durable=False)
-            except OSError:
-                pass
         return result
 
     def _recorded_trial(self) -> TrialResult | None:
@@ -203,7 +193,7 @@ class PluginCode:
     @cached_property
     def _file(self) -> str:
         """Where the result of the trial is kept: another file for other content, another Handrail or Python."""
-        digest = self.content.digest if self.content is not None else str(_stamp(self.place.folder))
+        digest = self.content.digest if self.content is not None else str(folder_stamp(self.place.folder))
         parts = [digest, self.place.folder, self.rows, __version__, sys.version, sys.executable]
         key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
         return os.path.join(self.ground.cache, "plugins", f"{file_name(self.place.id)}-{key}.json")
@@ -224,8 +214,7 @@ class PluginCode:
         """A module of the plugin. Raises `PluginUntrusted` or `PluginBroken`."""
         if module in self._modules:
             return self._modules[module]
-        error = self.error()
-        if error is not None:
+        if (error := self.error()) is not None:
             raise error
         try:
             self._modules[module] = self._load(module)
@@ -236,15 +225,10 @@ class PluginCode:
 
     def _load(self, module: str) -> Any:
         if self.place.package:
-            return import_package(f"{self.place.package}.{module}")
+            return code_import.import_package(f"{self.place.package}.{module}")
         if self.content is None:
             raise ImportFailed("its files cannot be read")
-        return import_folder(self.place.id, self.place.folder, self.content, module)
-
-
-def _stamp(folder: str) -> tuple[int, int]:
-    status = os.stat(folder)
-    return status.st_mtime_ns, status.st_ino
+        return code_import.import_folder(self.place.id, self.place.folder, self.content, module)
 
 
 class GuardedNode:
@@ -262,8 +246,8 @@ class GuardedNode:
         except (NodeError, Waiting, Exhausted, HandrailError):
             raise
         except (Exception, SystemExit) as error:
-            message = f"the node `{self.name}` of the plugin `{self.plugin}` failed: {error_line(error, '')}"
-            raise NodeError("plugin-failed", message, transient=False) from error
+            what, why = f"the node `{self.name}` of the plugin `{self.plugin}`", code_import.error_line(error, "")
+            raise NodeError("plugin-failed", f"{what} failed: {why}", transient=False) from error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.module, name)
@@ -272,9 +256,8 @@ class GuardedNode:
 class GuardedCheck:
     """A check of a plugin. If it raises, it could not run: nothing holds because of that."""
 
-    def __init__(self, plugin: str, name: str, module: Any) -> None:
+    def __init__(self, plugin: str, module: Any) -> None:
         self.plugin = plugin
-        self.name = name
         self.module = module
         self.CHECK: Check = module.CHECK
 
@@ -282,7 +265,7 @@ class GuardedCheck:
         try:
             finding = await self.module.verify(params, context)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the code of a plugin may raise anything
-            return Finding(None, f"the plugin `{self.plugin}` could not check it: {error_line(error, '')}")
+            return Finding(None, f"the plugin `{self.plugin}` could not check it: {code_import.error_line(error, '')}")
         if not isinstance(finding, Finding):
             return Finding(None, f"the plugin `{self.plugin}` could not check it: `verify` returned no `Finding`")
         return finding
@@ -297,10 +280,8 @@ class UnusableNode:
             about=error.message, prompt="optional", others="used", open_outputs=True, routed=True, can_lack_agent=True
         )
 
-    async def run(self, work: Work, context: NodeContext) -> Any:
-        del work, context
-        error = self.error
-        raise NodeError(error.code, error.message, transient=False)
+    async def run(self, _work: Work, _context: NodeContext) -> Any:
+        raise NodeError(self.error.code, self.error.message, transient=False)
 
 
 class UnusableCheck:
@@ -312,6 +293,5 @@ class UnusableCheck:
             about=error.message, words="holds", short="value", takes_any=True, subject=lambda _params: name
         )
 
-    async def verify(self, params: Mapping[str, Any], context: CheckContext) -> Finding:
-        del params, context
+    async def verify(self, _params: Mapping[str, Any], _context: CheckContext) -> Finding:
         return Finding(None, self.error.message)

@@ -68,7 +68,7 @@ def add_denial(
     path = os.path.join(folder, TRAIL_FILE)
     try:
         append(path, jsonlite.dumps(line).encode("utf-8", "replace") + b"\n")
-        if os.stat(path).st_size > MOST_BYTES:
+        if files.size(path) > MOST_BYTES:
             lines = files.read_regular(path).splitlines(keepends=True)
             files.replace(path, b"".join(lines[len(lines) // 2 :]), durable=False)
     except OSError:
@@ -88,10 +88,7 @@ def read_trail(folder: str, offset: int = 0) -> Trail:
 
 def trail_size(folder: str) -> int:
     """The size of the file in bytes; 0 if there is none."""
-    try:
-        return os.stat(os.path.join(folder, TRAIL_FILE)).st_size
-    except OSError:
-        return 0
+    return files.size(os.path.join(folder, TRAIL_FILE))
 
 
 def _denial(line: bytes) -> Denial | None:
@@ -110,7 +107,6 @@ def denials_since(folder: str, started: float) -> list[Denial]:
 
 
 def tool_counts(denials: Iterable[Denial]) -> dict[str, int]:
-    """How many calls of each tool were denied."""
     counts: dict[str, int] = {}
     for denial in denials:
         counts[denial.tool] = counts.get(denial.tool, 0) + 1

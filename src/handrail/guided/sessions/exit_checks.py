@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from handrail.base.digest import hex_digest
 from handrail.base.errors import RefusedError
 from handrail.base.files import real_inside
-from handrail.extensions.contracts import CheckContext
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions.machine import CheckResult
 from handrail.guided.workflows.plan import ExitCheck
@@ -21,7 +20,6 @@ from handrail.guided.workflows.spec import WorkflowSpec
 from handrail.settings.folders import UserFolders, checkout, has_settings
 from handrail.settings.secrets import DEFAULT_RULES, SecretRules, Secrets
 from handrail.settings.trust import ProgramUse, without_trust_variable
-from handrail.source.output_text import without_variable_parts
 
 
 def workflow_programs(specs: Iterable[WorkflowSpec], registry: Registry) -> list[ProgramUse]:
@@ -48,6 +46,10 @@ def _is_harmless(check: ExitCheck, registry: Registry) -> bool:
 def _program(check: ExitCheck, by: str, file: str, line: int) -> ProgramUse:
     return ProgramUse("program", check.subject or check.name, by, file, line)
 
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.extensions.contracts import CheckContext
 
 OnCheck = Callable[[ExitCheck], None]
 _BACK = "go back to the project or to a worktree of its repository, then repeat this action"
@@ -108,6 +110,8 @@ def check_context(
 
     Secrets are hidden by the settings of the user and the project.
     """
+    from handrail.extensions.contracts import CheckContext
+
     rules, places = DEFAULT_RULES, UserFolders(env)
     if has_settings(places, project):
         from handrail.settings.settings import read_settings, refuse_errors
@@ -126,10 +130,9 @@ async def run_checks(
 
     In a project that is not trusted, a check that starts a program is not run, so it does not hold.
     """
-    results = []
-    project = context.definitions or context.project
-    untrusted = f"it was not run, because nobody has trusted `{project}`"
-    untrusted = f"{untrusted}; a person runs `handrail trust {project}` in a terminal"
+    project, results = context.definitions or context.project, []
+    cure = f"a person runs `handrail trust {project}` in a terminal"
+    untrusted = f"it was not run, because nobody has trusted `{project}`; {cure}"
     for check in checks:
         may_run = is_trusted or _is_harmless(check, context.registry)
         not_run = CheckResult(check.name, check.kind, None, untrusted, 0.0)
@@ -138,6 +141,8 @@ async def run_checks(
 
 
 async def _run(check: ExitCheck, context: CheckContext, on_check: OnCheck | None) -> CheckResult:
+    from handrail.source.output_text import without_variable_parts
+
     if on_check:
         on_check(check)
     begin = time.monotonic()

@@ -27,23 +27,24 @@ def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touc
     """
     names = {tool, *aliases}
     if gate is None:
-        return _verdict(tool, "no-workflow")
+        return verdict_by("no-workflow", tool)
     if STEP_TOOL in names:
-        return _verdict(tool, "workflow-step")
+        return verdict_by("workflow-step", tool)
     if touches is not None:
         reason = (
             f"{tool} would change or call {touches}, which belongs to Handrail or controls its hooks. While a workflow "
             "is active, this is denied in every phase. Continue the task without it."
         )
-        return _verdict(tool, "protected", reason)
+        return verdict_by("protected", tool, reason)
     deny, allow = gate["deny"], gate["allow"]
     is_denied = deny is not None and not names.isdisjoint(deny)
     if is_denied or (allow is not None and names.isdisjoint(allow)):
         from handrail.source.templates import render
 
         reason = render(gate["template"], {**gate["values"], "toolName": tool})
-        return _verdict(tool, "blacklist" if is_denied else "whitelist", reason)
-    return _verdict(tool, "open" if deny is None and allow is None else "unlisted" if allow is None else "listed")
+        return verdict_by("blacklist" if is_denied else "whitelist", tool, reason)
+    rule = "open" if deny is None and allow is None else "unlisted" if allow is None else "listed"
+    return verdict_by(rule, tool)
 
 
 _WORK = ("edit", "write", "bash")
@@ -61,8 +62,8 @@ def is_work(request: ToolCall) -> bool:
     return not request["is_harmless"] and bool(call["writes"] or call["runs"] is not None or may_work(names))
 
 
-def _verdict(tool: str, rule: str, reason: str | None = None) -> Verdict:
-    """A call is denied if there is a reason."""
+def verdict_by(rule: str, tool: str, reason: str | None = None) -> Verdict:
+    """The verdict by a rule. A call is denied if there is a reason."""
     return {"kind": "verdict", "allow": reason is None, "reason": reason, "tool": tool, "rule": rule}
 
 
@@ -72,18 +73,18 @@ def too_early(tool: str) -> Verdict:
         f"{tool} ends the conversation, and the workflow is not done yet. Finish its phases first; "
         f'call {STEP_TOOL} with action "status" to see where you are. Then call {tool} again.'
     )
-    return _verdict(tool, "too-early", reason)
+    return verdict_by("too-early", tool, reason)
 
 
 def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) -> Verdict:
     """The verdict if a workflow is active but its gate cannot be read: deny, and say how a person can cancel."""
     if STEP_TOOL in {tool, *aliases}:
-        return _verdict(tool, "workflow-step")
+        return verdict_by("workflow-step", tool)
     reason = (
         f"Handrail cannot decide about `{tool}`: {why}. It stays blocked while the workflow is active. "
         f"A person can free this session in a terminal: `handrail cancel --yes --session {session}`."
     )
-    return _verdict(tool, "undecided", reason)
+    return verdict_by("undecided", tool, reason)
 
 
 def current_card(ref: SessionRef) -> CardBody | None:

@@ -47,25 +47,20 @@ class SessionGuide:
         return self._status_of(report, note + words.reminder(report.plan, report.state))
 
     def answer(self, host: tuple[str, str], values: Mapping[str, Any]) -> None:
-        """What a person says to the question of a session (`GuideStatus.asks`)."""
         self.sessions.answer_form(self._session(host).id, values, by_run=True)
 
     def is_heard(self, host: tuple[str, str]) -> bool:
-        """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
         folder = self._session(host).folder
         is_marked = hook_files.has_mark(folder, hook_files.SHOWN) or hook_files.has_mark(folder, hook_files.HEARD)
         return is_marked or not self._conversation(host).is_linked
 
     def thread(self, host: tuple[str, str]) -> str | None:
-        """The agent's own id of the conversation, to continue it; None if the agent has not told one."""
         return hook_files.mark_text(self._session(host).folder, hook_files.THREAD) or None
 
     def set_thread(self, host: tuple[str, str], thread: str) -> None:
-        """Record the agent's own id of the conversation."""
         hook_files.set_mark(self._session(host).folder, hook_files.THREAD, thread)
 
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
-        """A function that returns what happened in the session since its last call. The first call returns all."""
         return SessionFollower(self._session(host))
 
     def _conversation(self, host: tuple[str, str]) -> Conversation:
@@ -90,13 +85,8 @@ class SessionGuide:
             denied=tuple((denial.tool, denial.reason) for denial in denials),
             is_denied=state.status == "done"
             and is_all_work_denied(session.folder, state)
-            and not _has_proof(session, state),
+            and not any(news.kind == "check-held" and news.time >= state.started for news in whole_story(session)),
         )
-
-
-def _has_proof(session: Session, state: State) -> bool:
-    """True if exit checks of a phase held since the task began."""
-    return any(news.kind == "check-held" and news.time >= state.started for news in whole_story(session))
 
 
 class SessionFollower:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 
 from handrail.base import jsonlite
-from handrail.base.files import overwrite, read_regular, remove
+from handrail.base.files import overwrite, read_regular, remove, replace
 from handrail.base.jsonlite import decode_line, encode_line
+from handrail.base.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,16 +28,13 @@ class UnsettledFork(ValueError):
     """The conversation is a fork, and its parent is not known yet."""
 
 
-class SessionRef:
+class SessionRef(Record):
     """Where a session is stored: its folder, project and id, and the host's link to it, if there is one."""
 
-    __slots__ = ("folder", "link", "project", "session")
-
-    def __init__(self, folder: str, project: str, session: str, link: str | None = None) -> None:
-        self.folder = folder
-        self.project = project
-        self.session = session
-        self.link = link
+    folder: str
+    project: str
+    session: str
+    link: str | None = None
 
 
 def link_path(places: UserFolders, agent: str, conversation: str) -> str:
@@ -65,16 +63,12 @@ def read_link(link: str) -> SessionRef | None:
 
 
 def write_link(link: str, ref: SessionRef) -> None:
-    from handrail.base.files import replace
-
     body = jsonlite.dumps({"folder": ref.folder, "project": ref.project, "session": ref.session})
     replace(link, body.encode(), durable=True)
 
 
 def write_unsettled_link(link: str) -> None:
     """Mark a fork whose parent is not known yet. Until then, its gate denies every call."""
-    from handrail.base.files import replace
-
     replace(link, jsonlite.dumps(_FORK).encode(), durable=True)
 
 
@@ -98,10 +92,8 @@ def is_link_absent(link: str) -> bool:
     """True if there is no link. False if that cannot be found out, because then there may be one."""
     try:
         os.lstat(link)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
     return False
 
 

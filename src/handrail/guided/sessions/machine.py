@@ -537,7 +537,6 @@ def _after_checks(state: State, event: Checked) -> State:
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:
-    """The state after these events."""
     current = State() if state is None else state
     for event in events:
         current = apply(current, event)

@@ -15,21 +15,7 @@ from handrail.base.record import Record
 from handrail.guided.sessions import hook_files, machine, phase_requirements, words
 from handrail.guided.sessions.gate import current_card, undecided, verdict
 from handrail.guided.sessions.hook_files import SessionRef
-from handrail.guided.sessions.machine import (
-    Cancel,
-    CheckResult,
-    GoTo,
-    Loop,
-    Next,
-    Refusal,
-    Reload,
-    Start,
-    Started,
-    State,
-    StopGuidance,
-    Tell,
-    WorkFolders,
-)
+from handrail.guided.sessions.machine import CheckResult, Refusal, State, WorkFolders
 from handrail.guided.sessions.store import (
     Session,
     SessionAbout,
@@ -208,9 +194,8 @@ class Sessions:
         session = self.choose(None) if id_ is None and self._active()[0] else self.session(id_ or f"s-{self.token()}")
         if not opening.replaces and session.exists and session.read().state.is_active:
             raise self._busy(session)
-        unmet = phase_requirements.unmet_requirement(
-            self.places, conversation.agent if conversation else None, plan.stops
-        )
+        agent = conversation.agent if conversation else None
+        unmet = phase_requirements.unmet_requirement(self.places, agent, plan.stops)
         if unmet is not None:
             raise RefusedError(*unmet)
         now = self.clock()
@@ -220,8 +205,8 @@ class Sessions:
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         limits = opening.idle_stops, opening.reminders, opening.same_failures
         guidance = self._guidance(plan, 0, opening.task).text_at(0)
-        started = Started(session.pin(plan), opening.task, task_id, now, *limits, guidance, opening.cancel)
-        outcome = session.do(Start(started, opening.replaces))
+        started = machine.Started(session.pin(plan), opening.task, task_id, now, *limits, guidance, opening.cancel)
+        outcome = session.do(machine.Start(started, opening.replaces))
         if outcome.decision.refusal:
             raise self._busy(session)
         message = words.initial_message(plan, outcome.after)
@@ -235,22 +220,25 @@ class Sessions:
 
     def _busy(self, session: Session) -> RefusedError:
         report = report_now(session, session.read())
-        message = f"session `{session.id}` is busy: {report.status_line}"
-        return RefusedError(
-            message,
+        hint = (
             f"finish it, `handrail cancel --session {session.id}`, or start with `--replace`, or in a second session: "
-            "`--session second`",
+            "`--session second`"
         )
+        return RefusedError(f"session `{session.id}` is busy: {report.status_line}", hint)
 
     def status(self, id_: str | None) -> SessionReport:
         session = self.choose(id_)
         return report_now(session, session.read())
 
-    def leaving(self, id_: str | None) -> Leaving:
-        """The exit checks of the current phase. The caller runs them without holding the session's lock."""
+    def _now(self, id_: str | None) -> tuple[Session, State, Plan | None]:
+        """A session, its state and its pinned plan."""
         session = self.choose(id_)
         state = session.read().state
-        plan = session.pinned_plan(state)
+        return session, state, session.pinned_plan(state)
+
+    def leaving(self, id_: str | None) -> Leaving:
+        """The exit checks of the current phase. The caller runs them without holding the session's lock."""
+        session, state, plan = self._now(id_)
         checks = plan.stops[state.at].checks if plan and state.status == "active" else ()
         return Leaving(session, state, checks, session.about() if checks else None)
 
@@ -273,16 +261,12 @@ class Sessions:
         session, state = leaving.session, leaving.state
         plan = session.pinned_plan(state) if all(result.held for result in results) else None
         guidance = self._guidance(plan, state.at + 1, state.task)
-        command = Next(summary, results, place or WorkFolders(), guidance)
+        command = machine.Next(summary, results, place or WorkFolders(), guidance)
 
         def guard(now: State) -> Refusal | None:
             """The results are valid only for the stop for which the checks ran."""
-            if (state.at, state.steps, state.plan, state.task_id) != (
-                now.at,
-                now.steps,
-                now.plan,
-                now.task_id,
-            ):
+            before, after = ((one.at, one.steps, one.plan, one.task_id) for one in (state, now))
+            if before != after:
                 message = "The session moved while its checks ran. Look at its status, then decide again."
                 return Refusal("moved-meanwhile", message)
             return self._unmet(session, now, now.at + 1) if all(result.held for result in results) else None
@@ -291,25 +275,21 @@ class Sessions:
         return report_after(leaving.session, outcome, results)
 
     def loop(self, id_: str | None) -> SessionReport:
-        session = self.choose(id_)
-        state = session.read().state
-        plan = session.pinned_plan(state)
+        session, state, plan = self._now(id_)
         first = plan.stops[state.at].scope_first if plan is not None else 0
-        command = Loop(self._guidance(plan, first, state.task))
+        command = machine.Loop(self._guidance(plan, first, state.task))
         return report_after(session, session.do(command, lambda now: self._unmet(session, now, None)))
 
     def go_to(self, id_: str | None, phase: str, reason: str) -> SessionReport:
         """Move the session to a phase, by its id, its name or its number: a person's way."""
-        session = self.choose(id_)
-        state = session.read().state
-        plan = session.pinned_plan(state)
+        session, state, plan = self._now(id_)
         if plan is None or not state.is_active:
             raise RefusedError("no workflow is active in this session")
         to = find_stop(plan, phase)
-        command = GoTo(to, reason, self._guidance(plan, to, state.task))
+        command = machine.GoTo(to, reason, self._guidance(plan, to, state.task))
         return report_after(session, session.do(command, lambda now: self._unmet(session, now, to)))
 
-    def ask_person(self, id_: str | None, command: machine.Block | Cancel) -> SessionReport:
+    def ask_person(self, id_: str | None, command: machine.Block | machine.Cancel) -> SessionReport:
         """An agent cannot go on, or wants to cancel: a person is asked, as far as the policy says so."""
         session = self.choose(id_)
         return report_after(session, session.do(command))._replace(run=session.about().run)
@@ -332,12 +312,12 @@ class Sessions:
             return self.cancel(id_, confirmed=True, reason=note)
         return self.answer(id_, note, by_run=by_run)
 
-    def _guidance(self, plan: Plan | None, at: int, task: str) -> StopGuidance:
+    def _guidance(self, plan: Plan | None, at: int, task: str) -> machine.StopGuidance:
         """The practices of the project for a stop. They are chosen now, and kept while the session is there."""
         names = plan.stops[at].guidance if plan is not None and 0 <= at < len(plan.stops) else ()
         if not names:
             return machine.NO_GUIDANCE
-        return StopGuidance(at, self.practices(self.project, names, task))
+        return machine.StopGuidance(at, self.practices(self.project, names, task))
 
     def _unmet(self, session: Session, state: State, to: int | None) -> Refusal | None:
         """A refusal if the stop `to` requires more than the agent enforces. None: the first stop of the scope."""
@@ -358,7 +338,7 @@ class Sessions:
         """
         if not confirmed:
             session = self.choose(id_)
-            return report_after(session, session.do(Cancel(False, reason)))
+            return report_after(session, session.do(machine.Cancel(False, reason)))
         session = self.choose(None) if id_ is None else self._open(id_)
         if os.path.lexists(session.folder):
             return free_agent(session, link or session.about().link, reason)
@@ -371,15 +351,13 @@ class Sessions:
 
         `plan_of` reads the workflow with a key again.
         """
-        session = self.choose(id_)
-        state = session.read().state
-        old_plan = session.pinned_plan(state)
+        session, state, old_plan = self._now(id_)
         if old_plan is None:
             raise RefusedError("no workflow is active in this session")
         plan = plan_of(old_plan.key)
         to = relocate(old_plan, state.at, plan)
         guidance = self._guidance(plan, to, state.task) if isinstance(to, int) else machine.NO_GUIDANCE
-        report = report_after(session, session.do(Reload(session.pin(plan), plan, guidance)))
+        report = report_after(session, session.do(machine.Reload(session.pin(plan), plan, guidance)))
         if report.refusal is None:
             session.describe(session.about().link, session.about().run, self.env)
         return report
@@ -440,9 +418,9 @@ def free_agent(session: Session, link: str | None, reason: str) -> SessionReport
     try:
         if session.read().number == 0:
             raise StateError(f"the journal `{session.journal}` has no valid record")
-        report = report_after(session, session.do(Cancel(True, reason), seconds=CANCEL_SECONDS))
+        report = report_after(session, session.do(machine.Cancel(True, reason), seconds=CANCEL_SECONDS))
         if report.refusal is None:
-            session.do(Tell(), seconds=CANCEL_SECONDS)
+            session.do(machine.Tell(), seconds=CANCEL_SECONDS)
     except (StateError, OSError) as error:
         return _free_unrecorded(session, error, link if had_link else None, stuck)
     return report if stuck is None else report._replace(notices=(*report.notices, stuck))

@@ -21,16 +21,7 @@ from handrail.guided.sessions import hook_files, machine, words
 from handrail.guided.sessions.decisions import decide
 from handrail.guided.sessions.denials import denials_since, tool_counts
 from handrail.guided.sessions.hook_files import ABOUT, JOURNAL, SessionRef
-from handrail.guided.sessions.machine import (
-    SUMMARY_LENGTH,
-    CheckResult,
-    Command,
-    Decision,
-    Refusal,
-    State,
-    is_cut_summary,
-    why_impossible,
-)
+from handrail.guided.sessions.machine import CheckResult, Command, Decision, Refusal, State
 from handrail.guided.workflows.plan import Plan, plan_from_json, plan_to_json
 
 TYPE_CHECKING = False
@@ -195,7 +186,7 @@ class Session:
         for record in new_records:
             events = [machine.event_from_json(data) for data in record["events"]]
             for place, event in enumerate(events):
-                reason = why_impossible(self.plan, state, event, events[:place])
+                reason = machine.why_impossible(self.plan, state, event, events[:place])
                 if isinstance(event, machine.Rewound) and event.state != self.state_after(event.to):
                     reason = "there was no such state"
                 if reason is not None:
@@ -291,7 +282,8 @@ class Session:
             if not decision.events:
                 return CommandOutcome(plan, snapshot.state, snapshot.state, decision, snapshot.by)
             by = self._by() if self._by is not None else None
-            decision = decision._replace(events=tuple([_with_cause(event, by or "") for event in decision.events]))
+            events = [event._replace(by=by or "") if "by" in event._fields else event for event in decision.events]  # type: ignore[call-arg]  # it has the field
+            decision = decision._replace(events=tuple(events))
             return CommandOutcome(plan, snapshot.state, self._record(snapshot, decision, plan, by), decision, by)
 
     def _record(self, snapshot: Snapshot, decision: Decision, plan: Plan | None, by: str | None) -> State:
@@ -338,10 +330,6 @@ class Session:
 
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
-
-
-def _with_cause(event: Event, by: str) -> Event:
-    return event._replace(by=by) if "by" in event._fields else event  # type: ignore[call-arg]  # it has the field
 
 
 def start_lock(folder: str) -> AbstractContextManager[int]:
@@ -423,7 +411,6 @@ def report_now(session: Session, snapshot: Snapshot) -> SessionReport:
 
 
 def report_after(session: Session, outcome: CommandOutcome, results: tuple[CheckResult, ...] = ()) -> SessionReport:
-    """The report of a session after a command."""
     plan = session.plan(outcome.after.plan)
     message = _message(outcome, plan, results)
     decision = outcome.decision
@@ -450,8 +437,8 @@ def _message(outcome: CommandOutcome, plan: Plan | None, results: tuple[CheckRes
     match decision.events[-1]:
         case machine.Moved() | machine.Finished() as left:
             text = words.moved_text(plan, before, after)
-            note = f"\n\nNote: the summary was too long. Its first {SUMMARY_LENGTH:,} characters are kept."
-            return text + note if is_cut_summary(left.summary) else text
+            note = f"\n\nNote: the summary was too long. Its first {machine.SUMMARY_LENGTH:,} characters are kept."
+            return text + note if machine.is_cut_summary(left.summary) else text
         case machine.Looped():
             return words.looped_text(plan, before, after)
         case machine.Blocked() | machine.CancelAsked() as asked if asked.question:

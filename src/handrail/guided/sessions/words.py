@@ -73,9 +73,7 @@ IF_BLOCKED = (
 def allowed_tools(stop: Stop) -> str:
     if stop.allow is not None:
         return ", ".join(stop.allow)
-    if stop.deny:
-        return "all except: " + ", ".join(stop.deny)
-    return "all"
+    return f"all except: {', '.join(stop.deny)}" if stop.deny else "all"
 
 
 def tool_rules(stop: Stop) -> str:
@@ -148,9 +146,7 @@ def session_title(plan: Plan | WorkflowSpec, task: str) -> str:
 
 def status_line(plan: Plan, state: State) -> str | None:
     """`Release > Review [2/3] > 🔍 Static Analysis [1/2]`; None if no workflow is active."""
-    if not state.is_active:
-        return None
-    return f"{plan.name} > {place_text(plan, state.at)}"
+    return f"{plan.name} > {place_text(plan, state.at)}" if state.is_active else None
 
 
 def place_text(plan: Plan, at: int) -> str:
@@ -168,14 +164,10 @@ def step_list(plan: Plan, at: int) -> list[str]:
     """
     first = max(0, min(at - MAX_LISTED // 2, len(plan.stops) - MAX_LISTED))
     last = min(len(plan.stops), first + MAX_LISTED)
-    lines = [
-        f"{'▶ ' if i == at else '  '}{i + 1}. {plan.stops[i].emoji} {plan.stops[i].name}" for i in range(first, last)
-    ]
-    if first:
-        lines.insert(0, f"  … {first} before")
-    if last < len(plan.stops):
-        lines.append(f"  … {len(plan.stops) - last} after")
-    return lines
+    stops = enumerate(plan.stops[first:last], first)
+    lines = [f"{'▶ ' if i == at else '  '}{i + 1}. {stop.emoji} {stop.name}" for i, stop in stops]
+    before, after = first, len(plan.stops) - last
+    return [*([f"  … {before} before"] if before else []), *lines, *([f"  … {after} after"] if after else [])]
 
 
 def card_texts(plan: Plan, state: State) -> CardTexts:
@@ -344,14 +336,9 @@ def moved_text(plan: Plan, before: State, after: State) -> str:
         return f"✓ Finished: {origin.name} → {DONE}\n\n{farewell(plan, after)}"
     stop = plan.stops[after.at]
     next_name = plan.stops[after.at + 1].name if after.at + 1 < len(plan.stops) else DONE
-    return "\n".join(
-        [
-            f"✓ {_verb(origin, stop)}: {origin.name} → {stop.emoji} {stop.name}",
-            f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {next_name}",
-            "",
-            instructions(plan, after),
-        ]
-    )
+    move = f"✓ {_verb(origin, stop)}: {origin.name} → {stop.emoji} {stop.name}"
+    place = f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {next_name}"
+    return f"{move}\n{place}\n\n{instructions(plan, after)}"
 
 
 def _verb(origin: Stop, stop: Stop) -> str:

@@ -73,7 +73,10 @@ class CatalogCache:
                 place += 5
         except OSError:
             return None
-        return _full_spec(WorkflowSpec(*spec)) if spec else None
+        if not spec:
+            return None
+        flat = WorkflowSpec(*spec)  # only the outermost tuple is a record
+        return flat._replace(entries=tuple([_entry(row) for row in flat.entries]))
 
     def store(self, root: str, folder: str, workflow: Loaded) -> None:
         """Cache a workflow if it has no problems and no file of it changed in the last second."""
@@ -137,11 +140,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bool):
         return value
     return next((kind(value) for kind in (int, float) if isinstance(value, kind)), value)
-
-
-def _full_spec(spec: WorkflowSpec) -> WorkflowSpec:
-    """A spec of which only the outermost tuple is a record, with all its records."""
-    return spec._replace(entries=tuple([_entry(row) for row in spec.entries]))
 
 
 def _entry(row: Sequence[Any]) -> PhaseEntry:
@@ -270,10 +268,9 @@ def read_given(paths: Iterable[str], others: Catalog, registry: Registry) -> Cat
     for path in paths:
         roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
         foreign = {entry.root for entry in others.found if entry.is_foreign}
-        for root, folders in _folders_by_root(path, roots, problems).items():
-            entries.extend(
-                _read_folders(_SourceRoot("given", root, registry, root in foreign), folders, None, problems)
-            )
+        for path_, folders in _folders_by_root(path, roots, problems).items():
+            root = _SourceRoot("given", path_, registry, path_ in foreign)
+            entries.extend(_read_folders(root, folders, None, problems))
     files = {entry.file for entry in entries}
     all_entries = [*entries, *[entry for entry in others.found if entry.file not in files]]
     local = list(problems)
@@ -310,9 +307,7 @@ def _resolve(entries: list[FoundWorkflow], problems: list[Diagnostic]) -> Catalo
     problems.extend(_at_key(problem, "commandName") for problem in duplicates)
     if any(problem.code == "phase-unused" for problem in problems):
         phase_files = {phase.file for entry in entries if entry.spec for phase in entry.spec.phases}
-        problems = [
-            problem for problem in problems if problem.code != "phase-unused" or problem.file not in phase_files
-        ]
+        problems = [one for one in problems if one.code != "phase-unused" or one.file not in phase_files]
     keys = {entry.key for entry in entries}
     return catalog._replace(problems=tuple(sorted_problems(_with_keys(problem, keys) for problem in problems)))
 
@@ -321,9 +316,8 @@ def _with_keys(problem: Diagnostic, keys: Collection[str]) -> Diagnostic:
     """A missing phase file with the key of a workflow: a subworkflow is meant."""
     line, begin = problem.excerpt or "", problem.column - 1
     name = line[begin : begin + problem.width].strip("'\"")
-    if problem.code != "file-missing" or os.path.basename(problem.file) != WORKFLOW_FILE or name not in keys:
-        return problem
-    if f"`{name}.md`" in (problem.hint or ""):
+    is_other = problem.code != "file-missing" or os.path.basename(problem.file) != WORKFLOW_FILE or name not in keys
+    if is_other or f"`{name}.md`" in (problem.hint or ""):
         return problem
     return problem._replace(hint=f"did you mean `subworkflow: {name}`?")
 
@@ -398,8 +392,7 @@ def _read_folders(
 
 def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
     """Every folder below `root` that contains a `workflow.yaml`, sorted by path."""
-    waiting = [(root, 0)]
-    count = 0
+    waiting, count = [(root, 0)], 0
     while waiting:
         folder, depth = waiting.pop()
         count += 1
@@ -437,6 +430,4 @@ def _scan_folder(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[l
         message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
         hint = "give yourself permission to list it, or move it elsewhere"
         problems.append(file_problem("folder-unreadable", folder, message, hint))
-    if depth >= MAX_DEPTH:
-        return [], is_workflow
-    return subfolders, is_workflow
+    return subfolders if depth < MAX_DEPTH else [], is_workflow

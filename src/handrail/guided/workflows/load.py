@@ -21,7 +21,7 @@ from handrail.guided.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, 
 from handrail.guided.workflows.tool_names import WRITING_HINT, can_write, read_tools
 from handrail.source.definition_files import Root, Source, UnopenedFile, decode, reopen, stamp
 from handrail.source.diagnostics import Diagnostic, file_problem, has_errors
-from handrail.source.field_checks import check_fields, value_of
+from handrail.source.field_checks import check_bounds, check_fields, value_of
 from handrail.source.fields import (
     KIND,
     ChosenKind,
@@ -192,7 +192,6 @@ class Loaded:
 
 
 def load(root: Root, folder: str, registry: Registry) -> Loaded:
-    """Read the workflow in `folder`."""
     job = Loaded(root, folder, registry)
     file = os.path.join(folder, WORKFLOW_FILE)
     source = job.read(WORKFLOW_FILE, lambda: file_problem("", file, ""))
@@ -245,11 +244,9 @@ def _workflow(job: Loaded, reader: MappingReader, file: str) -> WorkflowSpec | N
     entries = _entries(job, reader, phases) if phases else None
     texts = {field.name: text for field in TEXTS if (text := reader.text(field.name)) is not None}
     loopable = reader.flag("loopable", True)
-    length = reader.integer("sessionNameMaxLength")
-    if length is not None and length < 0:
-        node = reader.node.value["sessionNameMaxLength"]
-        hint = "write how many characters of the task the title may show"
-        reader.on(node, "bad-value", f"`sessionNameMaxLength` has to be 0 or more, found {quoted(node)}", hint)
+    length = reader.child("sessionNameMaxLength")
+    if length is not None:
+        check_bounds(reader, WORKFLOW.by_name["sessionNameMaxLength"], length)
     for field, text in (("initialMessage", message), *texts.items()):
         if text:
             node = reader.node.value[field]
@@ -266,7 +263,7 @@ def _workflow(job: Loaded, reader: MappingReader, file: str) -> WorkflowSpec | N
         initial_message=message,
         entries=entries,
         texts=texts,
-        session_name_length=50 if length is None else length,
+        session_name_length=50 if length is None else int(length.value),
         cancel=reader.text("cancel") or "",
     )
 

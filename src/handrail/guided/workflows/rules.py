@@ -67,12 +67,11 @@ def resolve(workflows: Sequence[FoundWorkflow]) -> tuple[dict[str, WorkflowSpec]
         problems_of: dict[str, list[Diagnostic]] = {}
         for cycle in cycles(chosen_entries):
             for key in cycle:
-                absent = [
-                    ref for ref in chosen_entries[key].references if ref.key not in files and key not in problems_of
-                ]
+                entry, is_new = chosen_entries[key], key not in problems_of
+                absent = [ref for ref in entry.references if ref.key not in files] if is_new else []
                 own_problems = problems_of.setdefault(key, [])
-                own_problems.extend(_in_cycle(chosen_entries[key], cycle))
-                own_problems.extend(_dangling(chosen_entries[key], ref, files) for ref in absent)
+                own_problems.extend(_in_cycle(entry, cycle))
+                own_problems.extend(_dangling(entry, ref, files) for ref in absent)
         problems_of = problems_of or _all_dangling(chosen_entries, files)
         if not problems_of:
             return {key: entry.spec for key, entry in chosen_entries.items() if entry.spec is not None}, problems
@@ -153,17 +152,7 @@ def _targets(specs: Linked, key: str) -> Iterator[str]:
 
 
 def _at(file: str, ref: Reference, code: str, message: str, hint: str | None) -> Diagnostic:
-    return Diagnostic(
-        code=code,
-        severity="error",
-        file=file,
-        line=ref.line,
-        column=ref.column,
-        message=message,
-        hint=hint,
-        excerpt=ref.excerpt,
-        width=ref.width,
-    )
+    return Diagnostic(code, "error", file, ref.line, ref.column, message, hint, ref.excerpt, ref.width)
 
 
 def _in_cycle(user: FoundWorkflow, cycle: list[str]) -> list[Diagnostic]:

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 WORKFLOW_FILE = "workflow.yaml"
+VOCABULARY: dict[str, str] = {
+    "read": "read a file",
+    "write": "write a whole file",
+    "edit": "change a part of a file",
+    "bash": "run a program",
+    "search": "look for files or for text in files",
+    "fetch": "read the web",
+    "agent": "start another agent",
+}
+"""Handrail's own names of tools, and what such a tool does."""
 
 
 class PhaseSpec(Record):
@@ -34,6 +44,11 @@ class PhaseSpec(Record):
     require: str = ""
     exit_lines: tuple[int, ...] = ()
     guidance: tuple[str, ...] = ()
+
+    @property
+    def has_foreign_names(self) -> bool:
+        """True if a list of tools has names that are not Handrail's own."""
+        return not VOCABULARY.keys() >= {*(self.deny or ()), *(self.allow or ())}
 
 
 class Reference(Record):
@@ -111,7 +126,6 @@ def count_stops(specs: Mapping[str, WorkflowSpec], key: str) -> int:
 
 
 def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
-    """The flat plan of the workflow `key`."""
     stops: list[Stop] = []
     _unfold(specs, key, (), DONE, stops)
     fields = {name: value for name, value in specs[key]._asdict().items() if name in Plan._fields}

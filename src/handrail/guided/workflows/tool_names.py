@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from handrail import STEP_TOOL
 from handrail.guided.workflows.keys import TOOLS
+from handrail.guided.workflows.spec import VOCABULARY
 from handrail.source.diagnostics import Diagnostic, file_problem
 from handrail.source.fields import MappingReader
 from handrail.source.suggestions import nearest
@@ -25,16 +26,6 @@ if TYPE_CHECKING:
 
 SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
 
-VOCABULARY: dict[str, str] = {
-    "read": "read a file",
-    "write": "write a whole file",
-    "edit": "change a part of a file",
-    "bash": "run a program",
-    "search": "look for files or for text in files",
-    "fetch": "read the web",
-    "agent": "start another agent",
-}
-"""Handrail's own names of tools, and what such a tool does."""
 LISTS = {"deny": ("deny", "blacklist"), "allow": ("allow", "whitelist")}
 """The names of both lists."""
 LISTS_HINT = "write `deny: [TOOL]` or `allow: [TOOL]`"
@@ -95,9 +86,8 @@ def _no_list(phase: MappingReader, node: TreeNode) -> Diagnostic:
     list_name = next((field for field, beginnings in SYNONYMS.items() if name.casefold().startswith(beginnings)), None)
     place = phase.source.key_place(name, node.keys[name])
     message = f"unknown key `{name}`, so `tools` limits nothing"
-    return phase.source.problem(
-        "tools-open", place, message, f"did you mean `{list_name}`?" if list_name else LISTS_HINT
-    )
+    hint = f"did you mean `{list_name}`?" if list_name else LISTS_HINT
+    return phase.source.problem("tools-open", place, message, hint)
 
 
 def _check_names(tools: MappingReader, of: str, field: str, registry: Registry) -> None:
@@ -124,10 +114,13 @@ def _denies_nothing(tools: MappingReader, node: TreeNode, field: str, registry: 
     hints = [unknown_tool(name, registry.hosts(), registry) or "" for name in names]
     if not all(hints):
         return False
-    begin, end = "did you mean ", "?"
-    suggestions = dict.fromkeys(hint[len(begin) : -len(end)] for hint in hints if hint.startswith(begin))
-    suggestion = f"{begin}{', '.join(suggestions)}{end}"
-    hint = suggestion if suggestions else f"no agent that Handrail knows has these tools; {SUPPORTED}"
+    begin = "did you mean "
+    suggestions = dict.fromkeys(hint[len(begin) : -1] for hint in hints if hint.startswith(begin))
+    hint = (
+        f"{begin}{', '.join(suggestions)}?"
+        if suggestions
+        else f"no agent that Handrail knows has these tools; {SUPPORTED}"
+    )
     tools.on(node, "tools-open", f"`{field}` has no tool that an agent has, so it denies nothing", hint)
     return True
 

@@ -374,8 +374,7 @@ def _write_files(context: NodeContext, draft: dict[str, Any], manifest: str) -> 
     files with the right content are its own.
     """
     project = context.project
-    problems = wrong_evidence(project, draft["accepted_rules"])
-    if problems:
+    if problems := wrong_evidence(project, draft["accepted_rules"]):
         raise LastingError("evidence", "; ".join(problems[:5]))
     about = languages_and_frameworks(facts_of(ProjectTree(project)))
     texts, files = playbook_files(draft, os.path.basename(project), about), ProjectFiles(project)

@@ -147,9 +147,8 @@ async def run(work: Work, context: NodeContext) -> Any:
         facts = facts_of(tree)
     except TooManyFiles as error:
         raise LastingError(error.code, error.message) from error
-    sections = {
-        name: [_observation(rule, paths, tree) for rule, paths in rows] for name, rows in observations(tree).items()
-    }
+    found = observations(tree).items()
+    sections = {name: [_observation(rule, paths, tree) for rule, paths in rows] for name, rows in found}
     evidence = sorted({path for rows in sections.values() for row in rows for path in row["evidence_paths"]})
     count = sum(map(len, sections.values()))
     summary = f"{counted(count, 'observation')} about {counted(len(tree.paths), 'file')} of the project."

@@ -184,8 +184,7 @@ async def _find_programs(work: Work, context: NodeContext) -> Any:
     if any("\0" in name for name, _ in names):
         raise LastingError("params", "a `commandName` holds a NUL character")
     rows = [{"commandName": n, "envVarName": v, "path": _program_path(n, v, context)} for n, v in names]
-    missing = [f"`{row['commandName']}`" for row in rows if row["path"] is None]
-    if missing:
+    if missing := [f"`{row['commandName']}`" for row in rows if row["path"] is None]:
         raise LastingError("program-missing", f"not installed or not on the PATH: {', '.join(missing)}")
     return {"resolved": rows}
 

@@ -467,8 +467,7 @@ def _python(folder: Folder) -> Iterator[CheckCommand]:
         yield CheckCommand((*_interpreter(folder), "-m", "pytest"), configured)
         return
     for below in _TEST_FOLDERS:
-        files = [name for name in folder.names(below) if _TEST_FILE.fullmatch(name)]
-        if files:
+        if files := [name for name in folder.names(below) if _TEST_FILE.fullmatch(name)]:
             start = () if "__init__.py" in folder.names(below) else ("-s", below)
             pattern = () if files[0].startswith("test") else ("-p", "*_test.py")
             source = f"{below}/{files[0]}".removeprefix("./")

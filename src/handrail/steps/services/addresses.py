@@ -162,8 +162,7 @@ def _jira_page(url: str) -> tuple[str, str]:
 def gitlab_base(env: Mapping[str, str]) -> str:
     """The configured address of GitLab, checked: GITLAB_BASE_URL, GITLAB_HOST (maybe without https://), gitlab.com."""
     for name in ("GITLAB_BASE_URL", "GITLAB_HOST"):
-        address = env.get(name, "").strip()
-        if address:
+        if address := env.get(name, "").strip():
             return base_address(GITLAB, name, address if "://" in address else f"https://{address}")
     return f"{_PUBLIC_GITLAB}/"
 
@@ -246,8 +245,7 @@ def _short_remote(address: str) -> Remote | None:
     if match is None or (len(match["host"] or "") == 1 and address[1:2] == ":"):  # `C:\folder` of Windows
         return None
     host, port = match["host"] or match["boxed"], None
-    boxed = _BRACKETED_HOST.fullmatch(match["boxed"] or "")
-    if boxed is not None:
+    if (boxed := _BRACKETED_HOST.fullmatch(match["boxed"] or "")) is not None:
         host, port = boxed["host"], int(boxed["port"])
     return _remote("ssh", host, None if port == 22 else port, match["path"])
 

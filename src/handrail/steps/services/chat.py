@@ -94,8 +94,7 @@ LONGEST_WEBHOOK = 4000
 def webhook_address(env: Mapping[str, str]) -> str:
     """The configured address. Raises `NodeError` if it is missing or wrong."""
     for name in WEBHOOK_VARIABLES:
-        address = env.get(name, "").strip()
-        if address:
+        if address := env.get(name, "").strip():
             try:
                 origin(address)
                 is_plain = "@" not in urlsplit(address).netloc and address.isascii() and address.isprintable()

@@ -153,8 +153,7 @@ def forge_site(kind: ForgeName, env: Mapping[str, str]) -> str:
 def forge_token(kind: ForgeName, env: Mapping[str, str]) -> str | None:
     """The configured token of a forge. Raises `NodeError` if it cannot be one."""
     for name in FORGES[kind].tokens:
-        token = env.get(name, "").strip()
-        if token:
+        if token := env.get(name, "").strip():
             if not token.isascii() or not token.isprintable() or " " in token:
                 raise LastingError("service-config", f"{name} contains a character that no token has")
             return token

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from handrail.extensions.contracts import LastingError
 from handrail.source.plain_text import counted
 from handrail.source.values import shown
+from handrail.steps.services import forges
 from handrail.steps.services.addresses import (
     ENTERPRISE,
     GITHUB,
@@ -24,27 +25,6 @@ from handrail.steps.services.addresses import (
     is_same_host,
     match_page,
 )
-from handrail.steps.services.forges import (
-    LONGEST_SUMMARY,
-    LONGEST_TEXT,
-    ForgeComment,
-    ForgeItem,
-    OpenedProposal,
-    Proposal,
-    checks_document,
-    clean_log,
-    cut_summary,
-    default_branch,
-    explain_failures,
-    fetch_log_end,
-    find_or_comment,
-    find_or_open,
-    forge_token,
-    is_marked,
-    text_end,
-    text_or_reason,
-    with_mark,
-)
 from handrail.steps.services.http import JsonObject, Service
 
 _NAME = r"[A-Za-z0-9._-]{1,100}"
@@ -53,7 +33,7 @@ _SHORT = re.compile(rf"(?P<repository>{_NAME}/{_NAME})#(?P<number>[0-9]{{1,12}})
 _PAGE = re.compile(rf"/(?P<repository>{_NAME}/{_NAME})/(?P<kind>issues|pull)/(?P<number>[0-9]{{1,12}})(?:/.*)?")
 
 
-def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
+def issue(reference: str, env: Mapping[str, str]) -> forges.ForgeItem:
     """The issue that `OWNER/NAME#12` or the address of a page means. It may also be a pull request."""
     item = _item(reference, ("issues", "pull"), env)
     if item is None:
@@ -64,7 +44,7 @@ def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
 issue_or_change = issue
 
 
-def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
+def change(reference: str, env: Mapping[str, str]) -> forges.ForgeItem:
     item = _item(reference, ("pull",), env)
     if item is None:
         raise LastingError("pull-request-reference", _wrong(reference, "a pull request", "pull"))
@@ -76,14 +56,14 @@ def _wrong(reference: str, what: str, kind: str) -> str:
     return f"{GITHUB}: `{shown(reference.strip(), 120)}` is not {what}, such as {example}"
 
 
-def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> ForgeItem | None:
+def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> forges.ForgeItem | None:
     """The issue or pull request that a text names. None if it names neither."""
     text, web = reference.strip(), github_web(env)
     match = _SHORT.fullmatch(text) or _page(text, kinds, web)
     if match is None or not _REPOSITORY.fullmatch(match["repository"]):
         return None
     repository, number = match["repository"], int(match["number"])
-    return ForgeItem(repository, number, f"{web}{repository}/{kinds[0]}/{number}")
+    return forges.ForgeItem(repository, number, f"{web}{repository}/{kinds[0]}/{number}")
 
 
 def _page(url: str, kinds: tuple[str, ...], web: str) -> re.Match[str] | None:
@@ -107,7 +87,7 @@ def checked_project(path: str) -> str:
 
 def open_service(env: Mapping[str, str], _writes: bool = False, /) -> Service:
     """The configured GitHub. Raises `NodeError` if the token is missing."""
-    secret = forge_token("github", env)
+    secret = forges.forge_token("github", env)
     if secret is None:
         message = f"{GITHUB}: set GITHUB_TOKEN (or GH_TOKEN) to a token that may see the repository"
         raise LastingError("service-config", message)
@@ -135,7 +115,7 @@ def _reason(answer: JsonObject) -> object:
     return ": ".join(filter(None, words)) or None
 
 
-def _head(target: ForgeItem, name: str, now: str) -> dict[str, Any]:
+def _head(target: forges.ForgeItem, name: str, now: str) -> dict[str, Any]:
     """How each document begins. `name` is `issue` or `pull_request`."""
     return {f"{name}_url": target.page, "repository": target.project, "number": target.number, "fetched_at": now}
 
@@ -145,15 +125,15 @@ def _author(item: JsonObject) -> str:
     return item.child("user").text("login")
 
 
-def _issue_path(target: ForgeItem) -> str:
+def _issue_path(target: forges.ForgeItem) -> str:
     return f"repos/{target.project}/issues/{target.number}"
 
 
-def _pull_path(target: ForgeItem) -> str:
+def _pull_path(target: forges.ForgeItem) -> str:
     return f"repos/{target.project}/pulls/{target.number}"
 
 
-async def fetch_issue(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_issue(service: Service, target: forges.ForgeItem, now: str) -> dict[str, Any]:
     issue = await service.get_object(_issue_path(target), "an issue")
     comments = [_comment(item) for item in await service.get_objects(f"{_issue_path(target)}/comments")]
     title = issue.text("title", f"Issue #{target.number}")
@@ -184,7 +164,7 @@ def _comment(item: JsonObject) -> dict[str, Any]:
         "created_at": item.text("created_at"),
         "body": item.raw("body"),
         "is_bot": item.child("user").raw("type") == "Bot",
-        "is_own": is_marked(item.raw("body")),
+        "is_own": forges.is_marked(item.raw("body")),
     }
 
 
@@ -194,12 +174,12 @@ _KINDS = {"added": "added", "removed": "deleted", "renamed": "renamed"}
 _JUDGEMENTS = ("approved", "changes_requested", "dismissed")
 
 
-async def fetch_diff(service: Service, target: ForgeItem) -> bytes:
+async def fetch_diff(service: Service, target: forges.ForgeItem) -> bytes:
     """The whole difference as text. GitHub refuses to make a very large one."""
     return await service.get_file(_pull_path(target), LARGEST_DIFF, DIFF)
 
 
-async def fetch_changes(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_changes(service: Service, target: forges.ForgeItem, now: str) -> dict[str, Any]:
     """A pull request and its changed files: a document of `github-pr-diff/v1`."""
     details = await service.get_object(_pull_path(target), "a pull request")
     files = [_changed_file(item) for item in await service.get_objects(f"{_pull_path(target)}/files")]
@@ -212,7 +192,7 @@ async def fetch_changes(service: Service, target: ForgeItem, now: str) -> dict[s
     }
 
 
-async def fetch_reviews(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_reviews(service: Service, target: forges.ForgeItem, now: str) -> dict[str, Any]:
     """Reviews, comments on lines and general comments: a document of `github-review/v1`."""
     details = await service.get_object(_pull_path(target), "a pull request")
     items = await service.get_objects(f"{_pull_path(target)}/reviews")
@@ -235,7 +215,7 @@ def _state_of_pull(details: JsonObject) -> str:
     return "merged" if details.flag("merged") else details.text("state")
 
 
-def _pull_about(details: JsonObject, wanted: ForgeItem) -> dict[str, Any]:
+def _pull_about(details: JsonObject, wanted: forges.ForgeItem) -> dict[str, Any]:
     source, target = details.child("head"), details.child("base")
     return {
         "title": details.text("title", f"Pull request #{wanted.number}"),
@@ -274,7 +254,7 @@ def _review(item: JsonObject) -> dict[str, Any]:
         "body": item.raw("body"),
         "submitted_at": item.text("submitted_at"),
         "commit": item.text("commit_id"),
-        "is_own": is_marked(item.raw("body")),
+        "is_own": forges.is_marked(item.raw("body")),
     }
 
 
@@ -282,9 +262,7 @@ def _judged(reviews: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The reviews, each with `is_current`: no later review of the same person replaces its judgement."""
     judgements = [review for review in reviews if review["state"] in _JUDGEMENTS]
     last = {one["author"]: one["id"] for one in sorted(judgements, key=lambda review: str(review["submitted_at"]))}
-    return [
-        {**review, "is_current": review in judgements and last[review["author"]] == review["id"]} for review in reviews
-    ]
+    return [{**one, "is_current": one in judgements and last[one["author"]] == one["id"]} for one in reviews]
 
 
 def _line_comment(item: JsonObject) -> dict[str, Any]:
@@ -315,7 +293,7 @@ _RUNS_LOGS = "github-actions"
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 
 
-async def fetch_checks(service: Service, target: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
+async def fetch_checks(service: Service, target: forges.ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a pull request's head, or of one of its commits: a document of `github-checks/v1`."""
     pull = await service.get_object(_pull_path(target), "a pull request")
     latest = pull.child("head").text("sha")
@@ -326,14 +304,14 @@ async def fetch_checks(service: Service, target: ForgeItem, commit: str | None, 
     runs = await service.get_objects(f"{path}/check-runs", "check_runs")
     statuses = await service.get_objects(f"{path}/status", "statuses")
     checks = [_run_check(item) for item in runs] + [_status_check(item) for item in statuses]
-    await explain_failures(runs, checks, lambda item: _failure_text(service, target, item))
+    await forges.explain_failures(runs, checks, lambda item: _failure_text(service, target, item))
     about = {
         "commit": sha,
         "is_head": latest == sha,
         "pull_request_state": _state_of_pull(pull),
         "branch": pull.child("head").text("ref"),
     }
-    return checks_document(target, _head(target, "pull_request", now), about, checks)
+    return forges.checks_document(target, _head(target, "pull_request", now), about, checks)
 
 
 def _run_check(item: JsonObject) -> dict[str, Any]:
@@ -358,22 +336,23 @@ def _status_check(item: JsonObject) -> dict[str, Any]:
         "state": state,
         "result": result,
         "url": item.text("target_url", "") or None,
-        "text": clean_log(item.raw("description"))[:LONGEST_SUMMARY] if state == "failed" else "",
+        "text": forges.clean_log(item.raw("description"))[: forges.LONGEST_SUMMARY] if state == "failed" else "",
     }
 
 
-async def _failure_text(service: Service, target: ForgeItem, item: JsonObject) -> str:
+async def _failure_text(service: Service, target: forges.ForgeItem, item: JsonObject) -> str:
     """What a check run says about its failure: its own words, its annotations, and the end of its log."""
     output, id_ = item.child("output"), item.number("id")
-    words = [cut_summary(clean_log(output.raw(name))) for name in ("title", "summary", "text")]
+    words = [forges.cut_summary(forges.clean_log(output.raw(name))) for name in ("title", "summary", "text")]
     parts, at = [part for part in words if part], f"repos/{target.project}"
     if id_ is not None and output.number("annotations_count") != 0:
         annotations = _annotations(service, f"{at}/check-runs/{id_}/annotations")
-        parts.append(await text_or_reason("annotations", annotations))
+        parts.append(await forges.text_or_reason("annotations", annotations))
     if id_ is not None and item.child("app").text("slug") == _RUNS_LOGS:
-        log = fetch_log_end(service, f"{at}/actions/jobs/{id_}/logs", LONGEST_TEXT - 2 * LONGEST_SUMMARY)
-        parts.append(await text_or_reason("log", log))
-    return text_end("\n\n".join(part for part in parts if part))
+        most = forges.LONGEST_TEXT - 2 * forges.LONGEST_SUMMARY
+        log = forges.fetch_log_end(service, f"{at}/actions/jobs/{id_}/logs", most)
+        parts.append(await forges.text_or_reason("log", log))
+    return forges.text_end("\n\n".join(part for part in parts if part))
 
 
 async def _annotations(service: Service, path: str) -> str:
@@ -388,30 +367,30 @@ def _annotation(item: JsonObject) -> str:
     place = f"{item.text('path')}{'' if line is None else f':{line}'}"
     parts = (item.raw("title"), item.raw("message"))
     words = ": ".join(part for part in parts if part.strip())
-    return f"{place}: {item.text('annotation_level')}: {cut_summary(clean_log(words))}"
+    return f"{place}: {item.text('annotation_level')}: {forges.cut_summary(forges.clean_log(words))}"
 
 
 LONGEST_BODY = 60_000
 """GitHub refuses more than 65536 characters."""
 
 
-async def open_once(service: Service, project: str, proposal: Proposal) -> OpenedProposal:
+async def open_once(service: Service, project: str, proposal: forges.Proposal) -> forges.OpenedProposal:
     path = f"repos/{project}"
-    base = proposal.base or await default_branch(service, path, "repository")
+    base = proposal.base or await forges.default_branch(service, path, "repository")
     owner = proposal.owner or project.partition("/")[0]
     head = f"{owner}:{proposal.head}"
 
-    async def list_changes() -> list[OpenedProposal]:
+    async def list_changes() -> list[forges.OpenedProposal]:
         pulls = await service.get_objects(f"{path}/pulls", head=head, base=base, state="all")
         same = [item for item in pulls if _is_from_branch(item, owner, proposal.head, base)]
-        return [_opened_pull(item, is_marked(item.raw("body"), proposal.mark)) for item in same]
+        return [_opened_pull(item, forges.is_marked(item.raw("body"), proposal.mark)) for item in same]
 
-    async def create() -> OpenedProposal:
-        body = with_mark(proposal.body, proposal.mark, LONGEST_BODY)
+    async def create() -> forges.OpenedProposal:
+        body = forges.with_mark(proposal.body, proposal.mark, LONGEST_BODY)
         content = {"title": proposal.title, "head": head, "base": base, "body": body, "draft": proposal.draft}
         return _opened_pull(await service.post(f"{path}/pulls", content), is_new=True)
 
-    return await find_or_open(list_changes, create)
+    return await forges.find_or_open(list_changes, create)
 
 
 def _is_from_branch(item: JsonObject, owner: str, branch: str, base: str) -> bool:
@@ -424,12 +403,12 @@ def _is_from_branch(item: JsonObject, owner: str, branch: str, base: str) -> boo
     )
 
 
-def _opened_pull(item: JsonObject, is_new: bool) -> OpenedProposal:
+def _opened_pull(item: JsonObject, is_new: bool) -> forges.OpenedProposal:
     number = item.number("number")
     if number is None:
         raise LastingError("service-json", f"{GITHUB}: its answer is not a pull request")
     is_merged = item.data.get("merged_at") is not None or item.flag("merged")
-    return OpenedProposal(
+    return forges.OpenedProposal(
         url=item.text("html_url", ""),
         number=number,
         state="merged" if is_merged else item.text("state", "open"),
@@ -439,7 +418,7 @@ def _opened_pull(item: JsonObject, is_new: bool) -> OpenedProposal:
     )
 
 
-async def comment_once(service: Service, target: ForgeItem, body: str, mark: str) -> ForgeComment:
+async def comment_once(service: Service, target: forges.ForgeItem, body: str, mark: str) -> forges.ForgeComment:
     path = f"{_issue_path(target)}/comments"
-    comment = await find_or_comment(service, path, with_mark(body, mark, LONGEST_BODY), mark)
-    return ForgeComment(comment.id(), comment.text("html_url", ""))
+    comment = await forges.find_or_comment(service, path, forges.with_mark(body, mark, LONGEST_BODY), mark)
+    return forges.ForgeComment(comment.id(), comment.text("html_url", ""))

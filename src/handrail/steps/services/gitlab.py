@@ -14,26 +14,8 @@ from urllib.parse import quote
 from handrail.extensions.contracts import LastingError
 from handrail.source.plain_text import counted
 from handrail.source.values import shown
+from handrail.steps.services import forges
 from handrail.steps.services.addresses import GITLAB, address_of, gitlab_base, is_same_host, match_page
-from handrail.steps.services.forges import (
-    LONGEST_TEXT,
-    ForgeComment,
-    ForgeItem,
-    OpenedProposal,
-    Proposal,
-    checks_document,
-    clean_log,
-    cut_summary,
-    default_branch,
-    explain_failures,
-    fetch_log_end,
-    find_or_comment,
-    find_or_open,
-    forge_token,
-    is_marked,
-    text_or_reason,
-    with_mark,
-)
 from handrail.steps.services.http import UNKNOWN, JsonObject, Service
 
 _PAGE = re.compile(
@@ -44,7 +26,7 @@ _LISTS = {"#": "issues", "!": "merge_requests"}
 _SUBJECTS = {"read_api": "issue or merge request", "api": "project"}
 
 
-def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
+def issue(reference: str, env: Mapping[str, str]) -> forges.ForgeItem:
     """The issue at an address, if it is on the configured GitLab."""
     item = _item(reference, ("issues", "work_items"), env, "issue")
     if item is None:
@@ -52,7 +34,7 @@ def issue(reference: str, env: Mapping[str, str]) -> ForgeItem:
     return item
 
 
-def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
+def change(reference: str, env: Mapping[str, str]) -> forges.ForgeItem:
     """The merge request at an address, if it is on the configured GitLab."""
     item = _item(reference, ("merge_requests",), env, "merge request")
     if item is None:
@@ -60,7 +42,7 @@ def change(reference: str, env: Mapping[str, str]) -> ForgeItem:
     return item
 
 
-def issue_or_change(reference: str, env: Mapping[str, str]) -> ForgeItem:
+def issue_or_change(reference: str, env: Mapping[str, str]) -> forges.ForgeItem:
     return change(reference, env) if "/merge_requests/" in reference else issue(reference, env)
 
 
@@ -69,7 +51,7 @@ def _wrong(reference: str, what: str, kind: str) -> str:
     return f"{GITLAB}: `{shown(reference.strip(), 120)}` is not the address of {what}, such as {example}"
 
 
-def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], what: str) -> ForgeItem | None:
+def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], what: str) -> forges.ForgeItem | None:
     """The issue or merge request at an address. None if the address is of something else."""
     url, base = reference.strip(), gitlab_base(env)
     match = match_page(url, base, _PAGE, kinds)
@@ -81,7 +63,7 @@ def _item(reference: str, kinds: tuple[str, ...], env: Mapping[str, str], what: 
             f"`{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to {address_of(url)}"
         )
         raise LastingError("service-host", message)
-    return ForgeItem(match["project"], int(match["number"]), url, "!" if kinds == ("merge_requests",) else "#")
+    return forges.ForgeItem(match["project"], int(match["number"]), url, "!" if kinds == ("merge_requests",) else "#")
 
 
 def checked_project(path: str) -> str:
@@ -90,7 +72,7 @@ def checked_project(path: str) -> str:
 
 def open_service(env: Mapping[str, str], writes: bool = False, /) -> Service:
     """The configured GitLab. Raises `NodeError` if the token is missing."""
-    base, secret, scope = gitlab_base(env), forge_token("gitlab", env), "api" if writes else "read_api"
+    base, secret, scope = gitlab_base(env), forges.forge_token("gitlab", env), "api" if writes else "read_api"
     if secret is None:
         raise LastingError("service-config", f"{GITLAB}: set GITLAB_TOKEN to an access token with the scope `{scope}`")
     return Service(
@@ -111,11 +93,11 @@ def _project_path(project: str) -> str:
     return f"api/v4/projects/{quote(project, safe='')}"
 
 
-def _path(target: ForgeItem) -> str:
+def _path(target: forges.ForgeItem) -> str:
     return f"{_project_path(target.project)}/{_LISTS[target.sign]}/{target.number}"
 
 
-def _head(target: ForgeItem, name: str, now: str) -> dict[str, Any]:
+def _head(target: forges.ForgeItem, name: str, now: str) -> dict[str, Any]:
     """How each document begins. `name` is `issue` or `merge_request`."""
     number = {f"{name}_iid": target.number}
     return {f"{name}_url": target.page, "project_path": target.project, **number, "fetched_at": now}
@@ -137,7 +119,7 @@ def _is_by_person(note: JsonObject) -> bool:
     return not note.flag("system") and bool(note.text("body", ""))
 
 
-async def fetch_issue(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_issue(service: Service, target: forges.ForgeItem, now: str) -> dict[str, Any]:
     """An issue and what people say about it: a document of `gitlab-issue/v1`."""
     issue = await service.get_object(_path(target), "an issue")
     notes = await service.get_objects(f"{_path(target)}/notes", sort="asc", order_by="created_at")
@@ -167,11 +149,11 @@ def _issue_comment(note: JsonObject) -> dict[str, Any]:
         "author": _author(note),
         "created_at": note.text("created_at"),
         "body": note.raw("body"),
-        "is_own": is_marked(note.raw("body")),
+        "is_own": forges.is_marked(note.raw("body")),
     }
 
 
-async def fetch_changes(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_changes(service: Service, target: forges.ForgeItem, now: str) -> dict[str, Any]:
     """A merge request and its changed files: a document of `gitlab-mr-diff/v1`."""
     details = await service.get_object(_path(target), "a merge request")
     files = [_changed_file(item) for item in await service.get_objects(f"{_path(target)}/diffs")]
@@ -191,7 +173,7 @@ async def fetch_changes(service: Service, target: ForgeItem, now: str) -> dict[s
     }
 
 
-async def fetch_reviews(service: Service, target: ForgeItem, now: str) -> dict[str, Any]:
+async def fetch_reviews(service: Service, target: forges.ForgeItem, now: str) -> dict[str, Any]:
     """The comments of a merge request: a document of `gitlab-review/v1`."""
     comments = []
     for discussion in await service.get_objects(f"{_path(target)}/discussions"):
@@ -240,7 +222,7 @@ _CHECK_STATES = {"success": "passed", "skipped": "passed", "manual": "passed", "
 """What a result means. Every other one, such as `running`, is not done."""
 
 
-async def fetch_checks(service: Service, target: ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
+async def fetch_checks(service: Service, target: forges.ForgeItem, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a merge request's last commit, or of one of its commits: a document of `gitlab-checks/v1`."""
     details = await service.get_object(_path(target), "a merge request")
     latest = details.text("sha", "")
@@ -250,14 +232,14 @@ async def fetch_checks(service: Service, target: ForgeItem, commit: str | None, 
     project = _project_path(target.project)
     statuses = await service.get_objects(f"{project}/repository/commits/{quote(sha, safe='')}/statuses")
     checks = [_check(item) for item in statuses]
-    await explain_failures(statuses, checks, lambda item: _failure_text(service, project, item))
+    await forges.explain_failures(statuses, checks, lambda item: _failure_text(service, project, item))
     about = {
         "commit": sha,
         "is_head": sha == latest,
         "merge_request_state": _state(details),
         "branch": details.text("source_branch"),
     }
-    return checks_document(target, _head(target, "merge_request", now), about, checks)
+    return forges.checks_document(target, _head(target, "merge_request", now), about, checks)
 
 
 def _check(item: JsonObject) -> dict[str, Any]:
@@ -275,47 +257,47 @@ def _check(item: JsonObject) -> dict[str, Any]:
 
 async def _failure_text(service: Service, project: str, item: JsonObject) -> str:
     """What a failed check says: its description, and the end of its log if it is a job."""
-    parts, id_ = [cut_summary(clean_log(item.text("description", "")))], item.number("id")
+    parts, id_ = [forges.cut_summary(forges.clean_log(item.text("description", "")))], item.number("id")
     if id_ is not None:
-        log = fetch_log_end(service, f"{project}/jobs/{id_}/trace", LONGEST_TEXT // 2)
-        parts.append(await text_or_reason("log", log))
+        log = forges.fetch_log_end(service, f"{project}/jobs/{id_}/trace", forges.LONGEST_TEXT // 2)
+        parts.append(await forges.text_or_reason("log", log))
     return "\n\n".join(part for part in parts if part)
 
 
 LONGEST_BODY = 500_000
 
 
-async def comment_once(service: Service, target: ForgeItem, body: str, mark: str) -> ForgeComment:
-    content, last_first = with_mark(body, mark, LONGEST_BODY), {"sort": "desc", "order_by": "created_at"}
-    comment = await find_or_comment(service, f"{_path(target)}/notes", content, mark, **last_first)
-    return ForgeComment(comment.id(), f"{target.page.partition('#')[0]}#note_{comment.id()}")
+async def comment_once(service: Service, target: forges.ForgeItem, body: str, mark: str) -> forges.ForgeComment:
+    content, last_first = forges.with_mark(body, mark, LONGEST_BODY), {"sort": "desc", "order_by": "created_at"}
+    comment = await forges.find_or_comment(service, f"{_path(target)}/notes", content, mark, **last_first)
+    return forges.ForgeComment(comment.id(), f"{target.page.partition('#')[0]}#note_{comment.id()}")
 
 
-async def open_once(service: Service, project: str, proposal: Proposal) -> OpenedProposal:
+async def open_once(service: Service, project: str, proposal: forges.Proposal) -> forges.OpenedProposal:
     at = _project_path(project)
-    base = proposal.base or await default_branch(service, at, "project")
+    base = proposal.base or await forges.default_branch(service, at, "project")
     branches = {"source_branch": proposal.head, "target_branch": base}
 
-    async def list_changes() -> list[OpenedProposal]:
+    async def list_changes() -> list[forges.OpenedProposal]:
         items = await service.get_objects(f"{at}/merge_requests", None, **branches, state="all")
         same = [item for item in items if all(item.data.get(name) == value for name, value in branches.items())]
-        marked = [(item, is_marked(item.text("description", ""), proposal.mark)) for item in same]
+        marked = [(item, forges.is_marked(item.text("description", ""), proposal.mark)) for item in same]
         return [_opened_change(item, is_new) for item, is_new in marked if is_new or item.text("state", "") != "locked"]
 
-    async def create() -> OpenedProposal:
+    async def create() -> forges.OpenedProposal:
         title = f"Draft: {proposal.title}" if proposal.draft else proposal.title
-        description = with_mark(proposal.body, proposal.mark, LONGEST_BODY)
+        description = forges.with_mark(proposal.body, proposal.mark, LONGEST_BODY)
         content = {**branches, "title": title, "description": description}
         return _opened_change(await service.post(f"{at}/merge_requests", content), is_new=True)
 
-    return await find_or_open(list_changes, create)
+    return await forges.find_or_open(list_changes, create)
 
 
-def _opened_change(item: JsonObject, is_new: bool) -> OpenedProposal:
+def _opened_change(item: JsonObject, is_new: bool) -> forges.OpenedProposal:
     number = item.number("iid")
     if number is None:
         raise LastingError("service-json", f"{GITLAB}: its answer is not a merge request")
-    return OpenedProposal(
+    return forges.OpenedProposal(
         url=item.text("web_url", ""),
         number=number,
         state=_state(item, "opened"),

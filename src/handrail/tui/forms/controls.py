@@ -206,9 +206,7 @@ class Choices(Widget, can_focus=True):
     With `is_required`, one of them is always chosen.
     """
 
-    DEFAULT_CSS = """
-    Choices { width: 1fr; height: auto; }
-    """
+    DEFAULT_CSS = "Choices { width: 1fr; height: auto; }"
     BINDINGS = [
         Binding("left,up", "move(-1)", "previous", show=False),
         Binding("right,down", "move(1)", "next", show=False),
@@ -272,8 +270,7 @@ class Choices(Widget, can_focus=True):
             self.post_message(Changed(self))
 
     def on_click(self, event: events.Click) -> None:
-        place = self._place_at(event.x, event.y)
-        if place is not None:
+        if (place := self._place_at(event.x, event.y)) is not None:
             self.cursor = place
             self.refresh()
             self.action_choose()
@@ -422,10 +419,9 @@ class Pick(Choices):
     def render(self) -> Content:
         text = self.choices[self.cursor].label if self.choices else "–"
         value = Content.assemble("[", safe_line(text).truncate(_WIDEST, ellipsis=True), " ▾]")
+        value = value.stylize("reverse") if self.has_focus else value
         label = Content.assemble(safe_line(self.label), " " if self.label else "")
-        return Content.assemble(
-            HERE if self.has_focus else " ", label, value.stylize("reverse") if self.has_focus else value
-        )
+        return Content.assemble(HERE if self.has_focus else " ", label, value)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002 - of Textual
         return self.render().cell_length

@@ -72,9 +72,8 @@ class FormRow(Vertical):
 
     def compose(self) -> ComposeResult:
         is_row = self.has_class("-row")
-        label = Label(
-            Content.assemble(self.label.stylize("" if is_row else "bold"), " *" if self.spec.required else "")
-        )
+        text = self.label.stylize("" if is_row else "bold")
+        label = Label(Content.assemble(text, " *" if self.spec.required else ""))
         about = [Static(safe_text(self.spec.help), classes="about")] if self.spec.help else []
         brackets = [Static(Content(sign), classes="bracket") for sign in "[]"] if isinstance(self.control, Line) else []
         if is_row and (brackets or self.control.has_class("-yes")):

@@ -519,8 +519,7 @@ class LaunchScreen(FormScreen):
 
     async def _preview(self, rows: LaunchFields) -> None:
         work = asyncio.to_thread(preview_launch, self.actions.app, rows.launch_form(self.definition))
-        preview = await self._try(rows, work)
-        if preview is not None:
+        if (preview := await self._try(rows, work)) is not None:
             lines = [*preview["lines"], "", str(preview["estimate"]), *preview["warnings"]]
             self.query_one("#lines", Static).update(safe_text("\n".join(map(str, lines))))
             self.cover(is_covered=True)

@@ -165,9 +165,8 @@ class AnswerScreen(QuestionScreen):
     def draw(self, control: Widget | None) -> None:
         place = " › ".join([self.asker, *str(self.need.get("path") or "").split("/")])
         question_words = f"asked {_time_of_day(self.need.get('since'))} · question {self.question}"
-        self.query_one("#head", Static).update(
-            at_both_ends(safe_line(place), safe_line(question_words), self.size.width)
-        )
+        head = at_both_ends(safe_line(place), safe_line(question_words), self.size.width)
+        self.query_one("#head", Static).update(head)
         last_control = next((row.control for row in reversed(self.rows) if row.display), None)
         keys = dict(keys_of(control))
         send_key = {"Enter": "send"} if control is last_control and keys.get("Enter") == "next" else {"^S": "send"}
@@ -263,8 +262,7 @@ def approval_facts(need: Need) -> Iterator[ApprovalFact]:
         yield ApprovalFact("GATE THERE", gate_words(action["gate"]))
     yield ApprovalFact("CHECKED BY HANDRAIL", _tree_words(action), tuple(_check_lines(action.get("checks"))))
     yield ApprovalFact("CHANGED", changes_words(action.get("changes")), tuple(_change_lines(action.get("changes"))))
-    state_lines = tuple(_state_lines(action.get("state") or {}))
-    if state_lines:
+    if state_lines := tuple(_state_lines(action.get("state") or {})):
         yield ApprovalFact("THE YES IS FOR", "", state_lines)
     if action.get("claim"):
         yield ApprovalFact("SAID BY THE AGENT (a claim, not checked)", "", tuple(str(action["claim"]).split("\n")))
@@ -418,11 +416,7 @@ def verdict(form: Form | None, *, approved: bool, note: str) -> dict[str, Any]:
 
 def question_screen(need: Mapping[str, Any], name: str = "") -> QuestionScreen:
     """The screen for a need. A form that asks for a yes and a reason, and nothing else, is an approval, too."""
-    is_approval = _is_verdict(need.get("form")) if need.get("form") else True
+    form = need.get("form") or {}
+    kinds = [(field.get("id"), field.get("type")) for field in form.get("fields") or ()]
+    is_approval = not form or kinds == [("approved", "boolean"), ("reason", "text")]
     return ApprovalScreen(need, name) if is_approval else AnswerScreen(need, name)
-
-
-def _is_verdict(form: Any) -> bool:
-    fields = form.get("fields") if isinstance(form, Mapping) else None
-    kinds = [(one.get("id"), one.get("type")) for one in fields or () if isinstance(one, Mapping)]
-    return kinds == [("approved", "boolean"), ("reason", "text")]

@@ -55,14 +55,12 @@ def catalog_lines(rows: Sequence[Row], is_folded: Callable[[str], bool], width: 
         folder = _folder(source_rows) if source == "project" else ""
         yield line(id_, Piece(f" ▾ {name}", "bold"), Piece(f" {folder}", "dim"))
         for kind, title in KINDS.items():
-            kind_rows = [row for row in source_rows if row.get("kind") == kind]
-            if kind_rows:
+            if kind_rows := [row for row in source_rows if row.get("kind") == kind]:
                 id_ = group_id(source, kind)
                 is_shut = is_folded(id_)
                 yield line(id_, f"   ▸ {title}  {len(kind_rows)}" if is_shut else f"   ▾ {title}")
-                yield from (
-                    _entry(row, "     ", str(row.get("name")), by_id, width) for row in kind_rows if not is_shut
-                )
+                for row in kind_rows if not is_shut else ():
+                    yield _entry(row, "     ", str(row.get("name")), by_id, width)
     for row in (row for row in rows if row.get("kind") == PLUGIN):
         yield _entry(row, " ", f"plugin {row.get('name')}", by_id, width)
 
@@ -167,9 +165,8 @@ def problem_lines(problem: Row, width: int, file: str) -> Iterator[TextLine]:
     place = f"{problem.get('line')}:{problem.get('column')}"
     full_place = place if problem.get("file") in (None, file) else f"{problem['file']}:{place}"
     mark = f" {problem.get('severity')}[{problem.get('code')}]"
-    first_line, *other_lines = wrapped(
-        clean(f"{full_place}: {problem.get('message')}"), max(20, width - columns(mark) - 2)
-    )
+    text = clean(f"{full_place}: {problem.get('message')}")
+    first_line, *other_lines = wrapped(text, max(20, width - columns(mark) - 2))
     yield line(None, Piece(mark, style), f" {first_line}")
     yield from (line(None, f"   {one}") for one in other_lines)
     hint = f"hint: {clean(str(problem['hint']))}" if problem.get("hint") else ""

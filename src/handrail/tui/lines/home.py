@@ -88,17 +88,12 @@ def home_lines(entries: list[Row], times: Times, width: int, older: int = 0) -> 
 
 
 def home_line(row: Row, times: Times, shape: HomeColumns) -> TextLine:
-    is_bold = row.get("group") == "needs"
-    pieces = [
-        Piece(" "),
-        sign(_status(row)),
-        Piece(" "),
-        Piece(cell(str(row.get("name") or ""), shape.name), "bold" * is_bold),
-    ]
+    is_need = row.get("group") == "needs"
+    name = Piece(cell(str(row.get("name") or ""), shape.name), "bold" * is_need)
+    pieces = [Piece(" "), sign(_status(row)), Piece(" "), name]
     if shape.about:
         pieces.append(Piece(" " + cell(str(row.get("about") or ""), shape.about), "dim"))
     counts, time, cost = _figures(row, times)
-    is_need = row.get("group") == "needs"
     end = "  ".join(part for part in ("" if is_need or not shape.counts else counts, time) if part)
     room = shape.place + shape.counts + shape.time + (shape.cost if is_need else 0)
     place = cell(_place(row, times), max(4, room - columns(end) - 1))
@@ -171,11 +166,8 @@ def _figures(row: Row, times: Times) -> tuple[str, str, str]:
     if group == "delayed" and delay.get("until"):
         return counts, duration(max(0.0, delay["until"] - times.now)), cost
     if group == "recent":
-        return (
-            counts if row.get("status") not in ("completed", "done") else "",
-            times.date_words(row.get("ended")),
-            cost,
-        )
+        counts = "" if row.get("status") in ("completed", "done") else counts
+        return counts, times.date_words(row.get("ended")), cost
     last_time = row.get("last")
     if isinstance(last_time, int | float) and times.now - last_time >= QUIET:
         return counts, f"quiet {times.age_of(last_time)}", cost
@@ -202,24 +194,19 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     status = str(head.get("status") or "pending")
     tree = FoldedTree(sections("nodes"))
     first_step = tree.first_step()
-    place = f" at {path_words(first_step)}" if first_step and status not in ("completed",) else ""
+    place = f" at {path_words(first_step)}" if first_step and status != "completed" else ""
     yield line(None, "   ", sign(status), f" {word_of(status)}{place}")
     took = took_text(head, run_seconds(head, times.now))
     yield line(None, f"   {head.get('done') or 0}/{head.get('total') or 0} steps · {took} · {money(head.get('usage'))}")
     yield from reason_lines(head, width)
-    folds = {
-        id_: True
-        for id_, row in tree.rows.items()
-        if row.get("status") in ("done", "skipped") and tree.is_foldable(id_)
-    }
+    over = (id_ for id_, row in tree.rows.items() if row.get("status") in ("done", "skipped"))
+    folds = {id_: True for id_ in over if tree.is_foldable(id_)}
     for one in tree_lines(tree, folds, times, width, question_by_path(sections("needs"))):
         yield one._replace(id=None)
-    artifacts = sections("artifacts")
-    if artifacts:
+    if artifacts := sections("artifacts"):
         yield rule("artifacts", width)
         yield from (one._replace(id=None) for one in artifact_lines(artifacts, times, width))
-    last_lines = list(tail)[-8:]
-    if last_lines:
+    if last_lines := list(tail)[-8:]:
         yield rule("tail", width)
         yield from tail_lines(last_lines, times, width)
 

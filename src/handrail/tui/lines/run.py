@@ -123,13 +123,9 @@ def tail_lines(
 
 def _tail_names(paths: set[str]) -> dict[str, str]:
     """A name for each of several steps: the last part of its path, or all of it if another step has that name."""
-    last_names = {path: path.rpartition("/")[2] for path in paths}
+    last_names = {path: path.rpartition("/")[2] for path in paths} if len(paths) > 1 else {}
     counts = Counter(last_names.values())
-    return (
-        {path: name if counts[name] == 1 else path_words(path) for path, name in last_names.items()}
-        if len(last_names) > 1
-        else {}
-    )
+    return {path: name if counts[name] == 1 else path_words(path) for path, name in last_names.items()}
 
 
 def summary_lines(head: Row, width: int) -> Iterator[TextLine]:
@@ -155,13 +151,8 @@ def artifact_lines(artifacts: Iterable[Row], times: Times, width: int) -> Iterat
         ends = f"{cell(version, 4)} {size_words:>12}  {times.date_words(row.get('created')):>9} "
         room = max(8, width - columns(ends) - 2)
         name = ending(str(row.get("path") or row.get("name") or row["id"]), room * 3 // 5)
-        yield line(
-            row["id"],
-            " ",
-            name,
-            Piece(cell(f" {path_words(row.get('step'))}", room - room * 3 // 5) + " ", "dim"),
-            ends,
-        )
+        step = cell(f" {path_words(row.get('step'))}", room - room * 3 // 5)
+        yield line(row["id"], " ", name, Piece(f"{step} ", "dim"), ends)
 
 
 def check_lines(checks: Iterable[Row], times: Times, width: int) -> Iterator[TextLine]:
@@ -221,8 +212,7 @@ def step_lines(
             for number, text in enumerate(wrapped(str(value), max(10, width - 10))):
                 yield line(None, Piece(f" {name if not number else '':<8}", "dim"), text)
     for section, key, draw in (("checks", "node", check_lines), ("artifacts", "step", artifact_lines)):
-        own_rows = [one for one in parts.get(section, []) if one.get(key) == row["id"]]
-        if own_rows:
+        if own_rows := [one for one in parts.get(section, []) if one.get(key) == row["id"]]:
             yield rule(section, width)
             yield from (one._replace(id=None) for one in draw(own_rows, times, width))
 
@@ -230,8 +220,7 @@ def step_lines(
 def try_lines(try_: Row, times: Times, width: int) -> Iterator[TextLine]:
     """What the last try of a step was given, what it printed and what it returned."""
     for title in ("prompt", "params", "output"):
-        value = try_.get(title)
-        if value:
+        if value := try_.get(title):
             yield rule(title, width)
             text = value if isinstance(value, str) else dumps(value, indent=2, ensure_ascii=False)
             yield from (line(None, f" {one}") for one in wrapped(text, max(10, width - 2)))

@@ -10,22 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from handrail.tui.lines.words import (
-    COUNTED,
-    UNKNOWN,
-    Piece,
-    TextLine,
-    Times,
-    age,
-    cell,
-    counted,
-    in_lines,
-    line,
-    money,
-    right,
-    sign,
-    spell,
-)
+from handrail.tui.lines import words
 from handrail.view.rows.rows import Row
 from handrail.view.text.columns import columns
 
@@ -70,11 +55,8 @@ class FoldedTree:
         if not parent:
             return None
         grandparent = str(self.rows.get(parent, {}).get("parent") or "")
-        return (
-            grandparent
-            if grandparent and parent not in {row["id"] for row in self.children_of(grandparent)}
-            else parent
-        )
+        is_hidden = grandparent and parent not in {row["id"] for row in self.children_of(grandparent)}
+        return grandparent if is_hidden else parent
 
     def is_foldable(self, id_: str) -> bool:
         return bool(self._children.get(id_)) or bool(self.rows.get(id_, {}).get("children"))
@@ -115,22 +97,16 @@ class FoldedTree:
             "usd": sum(one["usd"] for one in usages if one.get("usd") is not None) or None,
             "complete": all(one.get("complete", True) for one in usages),
         }
-        is_open = not ends or None in ends
-        times = {
-            "started": min(starts, default=None),
-            "ended": None if is_open else max(filter(None, ends), default=None),
-        }
-        reason = (
-            next((one["why"] for one in children if one.get("why")), None) if row.get("status") == "skipped" else None
-        )
-        return {**row, **times, "usage": usage if usages else {}, "why": row.get("why") or reason}
+        end = None if not ends or None in ends else max(filter(None, ends), default=None)
+        times = {"started": min(starts, default=None), "ended": end}
+        reasons = (one["why"] for one in children if one.get("why") and row.get("status") == "skipped")
+        return {**row, **times, "usage": usage if usages else {}, "why": row.get("why") or next(reasons, None)}
 
     def first_step(self) -> str | None:
         """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
         steps = [row for row in self.rows.values() if row.get("kind") == "step"]
         for status in ("waiting", "failed", "interrupted", "cancelled", "running", "delayed"):
-            ids = [str(row["id"]) for row in steps if row.get("status") == status]
-            if ids:
+            if ids := [str(row["id"]) for row in steps if row.get("status") == status]:
                 return max(ids, key=lambda id_: id_.count("/"))
         return None
 
@@ -146,8 +122,8 @@ class FoldedTree:
 
 
 def tree_lines(
-    tree: FoldedTree, folds: Folds, times: Times, width: int, questions: Mapping[str, str] | None = None
-) -> Iterator[TextLine]:
+    tree: FoldedTree, folds: Folds, times: words.Times, width: int, questions: Mapping[str, str] | None = None
+) -> Iterator[words.TextLine]:
     """All visible rows. `questions` has the question of each step that waits for its answer."""
     for branch in tree.visible_branches(folds):
         question = (questions or {}).get(str(branch.row["id"]))
@@ -155,28 +131,29 @@ def tree_lines(
         yield _tree_line(branch._replace(row=row), times, width)
 
 
-def _tree_line(branch: Branch, times: Times, width: int) -> TextLine:
+def _tree_line(branch: Branch, times: words.Times, width: int) -> words.TextLine:
     row = branch.row
     lead = branch.lead
     status = str(row.get("status") or "pending")
     name = str(row.get("name") or row["id"])
     if row.get("kind") == "repeat":
-        name += f"  ↻ {row.get('begun') or 0} of {row.get('rounds') or UNKNOWN}"
+        name += f"  ↻ {row.get('begun') or 0} of {row.get('rounds') or words.UNKNOWN}"
     took, cost = took_words(row, times), cost_words(row)
     is_wide = width >= 66
-    ends = right(took, 12 if is_wide else 10) + (right(cost, 9 if is_wide else 7) if width >= 50 else "")
+    ends = words.right(took, 12 if is_wide else 10) + (words.right(cost, 9 if is_wide else 7) if width >= 50 else "")
     room = max(8, width - columns(lead) - 2 - columns(ends) - 1)
     is_step = row.get("kind") == "step"
     about = _about(row)
     if is_step or about:
         name_width = min(max(12, columns(name)), room)
         tries = _tries(row) if room - name_width > 24 else ""
-        middle = cell(name, name_width) + " " + cell(about, room - name_width - 1 - columns(tries)) + tries
+        middle = words.cell(name, name_width) + " " + words.cell(about, room - name_width - 1 - columns(tries)) + tries
     else:
-        middle = cell(name, room)
+        middle = words.cell(name, room)
     is_dim = status in ("skipped", "pending")
     style = "dim" if is_dim else "" if is_step else "bold"
-    return line(row["id"], lead, sign(status), " ", Piece(middle, style), Piece(f" {ends}", "dim" * is_dim))
+    pieces = words.Piece(middle, style), words.Piece(f" {ends}", "dim" * is_dim)
+    return words.line(row["id"], lead, words.sign(status), " ", *pieces)
 
 
 def _about(row: Row) -> str:
@@ -191,7 +168,7 @@ def _about(row: Row) -> str:
     if row.get("flow"):
         return f"flow {row['flow']}"
     counts: dict[str, Any] = row.get("counts") or {}
-    tallies = [counted(counts[name], name) for name in COUNTED if counts.get(name)]
+    tallies = [words.counted(counts[name], name) for name in words.COUNTED if counts.get(name)]
     return "  ".join(part for part in (str(row.get("who") or row.get("node") or ""), ", ".join(tallies)) if part)
 
 
@@ -202,29 +179,28 @@ def _tries(row: Row) -> str:
     return f"try {number} of {tries}" if row.get("status") == "running" else f"try {number}"
 
 
-def took_words(row: Row, times: Times) -> str:
+def took_words(row: Row, times: words.Times) -> str:
     """How long a row worked; of what waits, how long it waits."""
     status, start, end = row.get("status"), row.get("started"), row.get("ended")
     if status == "waiting" and row.get("kind") == "step":
         return f"waits {times.age_of(row.get('since') or start)}" if start else ""
     if status == "delayed" and row.get("until"):
-        return f"in {spell(max(0.0, row['until'] - times.now))}"
+        return f"in {words.spell(max(0.0, row['until'] - times.now))}"
     if start is None or status in ("pending", "skipped"):
         return ""
     work_seconds, elapsed = row.get("worked"), (times.now if end is None else end) - start
     if end is None and status in ("done", "failed", "interrupted", "cancelled"):
-        return "" if work_seconds is None or status in ("done", "failed") else spell(work_seconds)
+        return "" if work_seconds is None or status in ("done", "failed") else words.spell(work_seconds)
     if work_seconds is None or end is None:
-        return spell(elapsed)
-    return spell(
-        work_seconds if row.get("kind") == "step" else min(work_seconds, elapsed)
-    )  # steps of a phase may work together
+        return words.spell(elapsed)
+    is_step = row.get("kind") == "step"  # steps of a phase may work together
+    return words.spell(work_seconds if is_step else min(work_seconds, elapsed))
 
 
 def cost_words(row: Row) -> str:
     if row.get("status") in ("pending", "skipped", "waiting") and not row.get("usage"):
         return ""
-    return money(row.get("usage"))
+    return words.money(row.get("usage"))
 
 
 IDLE = 30.0
@@ -262,29 +238,32 @@ class Scale:
     def cuts(self) -> Iterator[tuple[int, str]]:
         """Where idle times are cut out, and how long they were."""
         for (_, end), (begin, _) in zip(self.spans, self.spans[1:], strict=False):
-            yield self.column(end) + 1, f"⋯{age(begin - end)}⋯"[:5]
+            yield self.column(end) + 1, f"⋯{words.age(begin - end)}⋯"[:5]
 
 
-def timeline_lines(tree: FoldedTree, bars: Iterable[Row], folds: Folds, times: Times, width: int) -> Iterator[TextLine]:
+def timeline_lines(
+    tree: FoldedTree, bars: Iterable[Row], folds: Folds, times: words.Times, width: int
+) -> Iterator[words.TextLine]:
     """One line per visible row of the tree, with the bars of the step, or of all steps below a folded row."""
     timed_bars = [bar for bar in bars if isinstance(bar.get("from"), int | float)]
     names = max(20, min(34, width // 3))
     room = max(10, width - names - 2)
     if not timed_bars:
-        yield line(None, Piece("  Nothing has run yet.", "dim"))
+        yield words.line(None, words.Piece("  Nothing has run yet.", "dim"))
         return
     scale = Scale(timed_bars, times.now, room)
     by_node: dict[str, list[Row]] = {}
     for bar in sorted(timed_bars, key=lambda bar: (bar["from"], bar["id"])):
         by_node.setdefault(str(bar.get("node")), []).append(bar)
-    yield line(None, Piece(cell("", names + 1) + _head(scale, times, room), "dim"))
+    yield words.line(None, words.Piece(words.cell("", names + 1) + _head(scale, times, room), "dim"))
     for branch in tree.visible_branches(folds):
         row_bars = by_node.get(str(branch.row["id"]), [])
         if branch.is_folded:
             row_bars = [*row_bars, *_bars_below(tree, str(branch.row["id"]), by_node)]
-        yield line(branch.row["id"], *_name(branch, names), *_bar_pieces(branch.row, row_bars, scale, times, room))
-    for part in in_lines(LEGEND, width - 1, "  "):
-        yield line(None, Piece(f" {part}", "dim"))
+        pieces = _bar_pieces(branch.row, row_bars, scale, times, room)
+        yield words.line(branch.row["id"], *_name(branch, names), *pieces)
+    for part in words.in_lines(LEGEND, width - 1, "  "):
+        yield words.line(None, words.Piece(f" {part}", "dim"))
 
 
 def _bars_below(tree: FoldedTree, id_: str, by_node: dict[str, list[Row]]) -> Iterator[Row]:
@@ -293,14 +272,14 @@ def _bars_below(tree: FoldedTree, id_: str, by_node: dict[str, list[Row]]) -> It
         yield from _bars_below(tree, str(row["id"]), by_node)
 
 
-def _name(branch: Branch, width: int) -> tuple[Piece, ...]:
-    name = cell(str(branch.row.get("name") or branch.row["id"]), max(1, width - columns(branch.lead) - 2))
-    return Piece(branch.lead), sign(str(branch.row.get("status"))), Piece(f" {name} ")
+def _name(branch: Branch, width: int) -> tuple[words.Piece, ...]:
+    name = words.cell(str(branch.row.get("name") or branch.row["id"]), max(1, width - columns(branch.lead) - 2))
+    return words.Piece(branch.lead), words.sign(str(branch.row.get("status"))), words.Piece(f" {name} ")
 
 
-def _head(scale: Scale, times: Times, room: int) -> str:
+def _head(scale: Scale, times: words.Times, room: int) -> str:
     begin, end = scale.spans[0][0], scale.spans[-1][1]
-    head = list(cell(times.time_of_day(begin), room))
+    head = list(words.cell(times.time_of_day(begin), room))
     end_text = times.time_of_day(end)
     if room > 2 * len(end_text) + 2:
         head[room - len(end_text) :] = end_text
@@ -310,7 +289,7 @@ def _head(scale: Scale, times: Times, room: int) -> str:
     return "".join(head)[:room]
 
 
-def _bar_pieces(row: Row, bars: list[Row], scale: Scale, times: Times, room: int) -> Iterator[Piece]:
+def _bar_pieces(row: Row, bars: list[Row], scale: Scale, times: words.Times, room: int) -> Iterator[words.Piece]:
     """The bars of a row: pieces of equal style. The end of a try that failed is an `x`."""
     cells: list[tuple[str, str]] = [(" ", "")] * room
     if not bars and row.get("status") == "skipped":
@@ -331,5 +310,5 @@ def _bar_pieces(row: Row, bars: list[Row], scale: Scale, times: Times, room: int
     begin = 0
     for column in range(1, room + 1):
         if column == room or cells[column][1] != cells[begin][1]:
-            yield Piece("".join(char for char, _ in cells[begin:column]), cells[begin][1])
+            yield words.Piece("".join(char for char, _ in cells[begin:column]), cells[begin][1])
             begin = column

@@ -104,10 +104,8 @@ def markdown(text: str) -> ArtifactJson:
 
 
 def _preview(ending: str, text: str) -> ArtifactJson:
-    if ending in _MARKDOWN:
-        tree = markdown_tree(text)
-        if tree is not None:
-            return {"kind": "markdown", "tree": tree}
+    if ending in _MARKDOWN and (tree := markdown_tree(text)) is not None:
+        return {"kind": "markdown", "tree": tree}
     if ending == ".json":
         try:
             value = json.loads(text)

@@ -11,6 +11,7 @@ from typing import Any
 
 from handrail import SETTINGS_FILE
 from handrail.app import App
+from handrail.base import files
 from handrail.base.errors import HandrailError, NotFound
 from handrail.extensions.plugins.search import plugin_folders
 from handrail.extensions.registry import workflow_folders
@@ -82,14 +83,9 @@ class LiveCatalog:
 
 def all_definitions(definitions: Definitions) -> AllDefinitions:
     """All definitions of a project. The code of plugins is not tried."""
-    shipped_flows = definitions.shipped
-    return AllDefinitions(
-        definitions.catalog,
-        definitions.flows,
-        tuple(shipped_flows.entries()),
-        tuple(_plugins(definitions)),
-        shipped_flows.files,
-    )
+    shipped = definitions.shipped
+    entries, plugins = tuple(shipped.entries()), tuple(_plugins(definitions))
+    return AllDefinitions(definitions.catalog, definitions.flows, entries, plugins, shipped.files)
 
 
 def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
@@ -101,7 +97,7 @@ def _plugins(definitions: Definitions) -> Iterator[FoundPlugin]:
 
 
 def _files(app: App) -> Iterator[tuple[str, int, int]]:
-    """Every file and folder from which definitions are read, with its time and size. Shipped ones do not change."""
+    """Every file and folder from which definitions are read, with its size and time. Shipped ones do not change."""
     definitions, project, places = app.definitions, app.project, app.places
     agent_folders = workflow_folders(app.env, places.home)
     roots = [
@@ -114,11 +110,7 @@ def _files(app: App) -> Iterator[tuple[str, int, int]]:
     trust_folders = (os.path.join(places.state, TRUST_FOLDER, kind) for kind in ("projects", "plugins"))
     settings = (os.path.join(folder, SETTINGS_FILE) for folder in (places.config, os.path.join(project, ".handrail")))
     for path in (*settings, *trust_folders, *itertools.islice(_paths_below(dict.fromkeys(roots)), MOST_FILES)):
-        try:
-            status = os.stat(path)
-        except OSError:
-            continue
-        yield path, status.st_mtime_ns, status.st_size
+        yield path, *files.size_and_time(path)
 
 
 def _paths_below(roots: Iterable[str]) -> Iterator[str]:

@@ -131,19 +131,15 @@ class OpenedRows:
     def __init__(self, app: App) -> None:
         self.path = os.path.join(app.places.state, "seen", f"{file_name(app.project)}.json")
         self.times: dict[str, float] = {}
-        self._mark: tuple[int, int, int] | None = None
+        self._mark: object = None
 
     @property
     def is_stale(self) -> bool:
         """True if the file changed since it was read."""
         return self._file_mark() != self._mark
 
-    def _file_mark(self) -> tuple[int, int, int] | None:
-        try:
-            status = os.stat(self.path)
-        except OSError:
-            return None
-        return (status.st_ino, status.st_size, status.st_mtime_ns)
+    def _file_mark(self) -> object:
+        return files.identity(self.path), files.size_and_time(self.path)
 
     def refresh(self) -> bool:
         """Read the file if it changed. True if it did."""
@@ -202,17 +198,11 @@ class LiveHome:
     def refresh(self) -> None:
         """Read what may have changed. Cheap if nothing did."""
         self._read_title()
-        parts = (
-            self.runs.refresh(),
-            self.sessions.refresh(),
-            self.opened_rows.refresh(),
-            self._title != self._last_title,
-        )
-        if any(parts) or not self.topic.rows.seq:
+        changes = [self.runs.refresh(), self.sessions.refresh(), self.opened_rows.refresh()]
+        if any(changes) or self._title != self._last_title or not self.topic.rows.seq:
             self._last_title = self._title
-            self.topic.update(
-                self.runs.runs.values(), self.sessions.lines.values(), self.opened_rows.times, self._title
-            )
+            runs, sessions = self.runs.runs.values(), self.sessions.lines.values()
+            self.topic.update(runs, sessions, self.opened_rows.times, self._title)
 
     def _read_title(self) -> bool:
         """Read name, branch and scope of the project: `shop`, `main`, `main@036d8bbd`. True if one is new."""

@@ -167,15 +167,13 @@ class LiveRun:
 
 def _facts(run: LoadedRun) -> dict[str, Any]:
     request = run.about.request
-    tree = request.worktree
+    tree, params = request.worktree, list(masked(request.params).items())[:MOST_PARAMS]
     return {
         "run": run.id,
         "name": clean(run.plan.id),
         "about": short_text(given_in(run.about.to_text())[1]),
         "task": clean(masked(request.task))[:LONG],
-        "params": {
-            clean(name): _param_value(value) for name, value in list(masked(request.params).items())[:MOST_PARAMS]
-        },
+        "params": {clean(name): _param_value(value) for name, value in params},
         "routes": routes_of(run.about.request.routing),
         "digest": run.about.digest,
         "scope": request.scope or None,
@@ -329,11 +327,8 @@ def _input(input_: tuple[Any, str | None] | None, payload: Callable[[str], Any])
     value = _full_value(input_, payload)
     if not isinstance(value, dict):
         return {"prompt": None, "params": None}
-    prompt = value.get("prompt")
-    return {
-        "prompt": None if prompt is None else clean(prompt)[:MOST_TEXT],
-        "params": _limited_value(value.get("params"))[0],
-    }
+    prompt = None if value.get("prompt") is None else clean(value["prompt"])[:MOST_TEXT]
+    return {"prompt": prompt, "params": _limited_value(value.get("params"))[0]}
 
 
 def _full_value(input_: tuple[Any, str | None] | None, payload: Callable[[str], Any]) -> Any:

@@ -251,11 +251,8 @@ def _block(block: Block, find: FlowFinder) -> GraphItem:
             name = next((item["name"] for item in inner if "name" in item), "repeat")
             return {"kind": "repeat", "name": name, "rounds": block.count, "again": block.again, "items": inner}
         case ParallelBlock():
-            return {
-                "kind": "parallel",
-                "limit": block.parallel.limit,
-                "items": [_block(one, find) for one in block.blocks],
-            }
+            inner = [_block(one, find) for one in block.blocks]
+            return {"kind": "parallel", "limit": block.parallel.limit, "items": inner}
 
 
 def _step(step: Step, find: FlowFinder) -> GraphItem:

@@ -80,11 +80,8 @@ class HomeTopic:
                 id_ = prefix + one.id
                 opened_at, built = open_times.get(id_), old_built.get(id_)
                 if built is None or built[0] is not one or built[1] != opened_at:
-                    built = (
-                        one,
-                        opened_at,
-                        (_run(one, opened_at) if isinstance(one, Summary) else _session(one, opened_at)),
-                    )
+                    row = _run(one, opened_at) if isinstance(one, Summary) else _session(one, opened_at)
+                    built = (one, opened_at, row)
                 self._built[id_] = built
         groups = _grouped(row for _, _, row in self._built.values())
         self._recent = groups[RECENT]

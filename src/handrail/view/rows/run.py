@@ -77,8 +77,7 @@ class RunTopic:
         if isinstance(event, run_events.RunResumed):
             self._resume(at, event)
         self.state.apply(event, at)
-        change = self._changes.get(type(event))
-        if change is not None:
+        if (change := self._changes.get(type(event))) is not None:
             change(at, event)
         if isinstance(event, _OF_STEP):
             self._status(event.path, at)
@@ -326,8 +325,7 @@ class RunTopic:
         self.rows.epoch = self._epoch()
         if self.clock.last is not None:
             self.bars.mark_away(max(self.clock.last, event.heard or 0.0), at)
-        removed_phases = set(event.rewound)
-        if removed_phases:
+        if removed_phases := set(event.rewound):
             self._forget([phase for phase in self.tree.steps_of_phase if phase.partition("/")[0] in removed_phases], at)
         if self.rows.head.get("started") is None:
             self._put_head(started=at)
@@ -378,9 +376,8 @@ class RunTopic:
         path = next((path for path, step in state.steps.items() if step.status == "failed"), None)
         message = state.error or state.reason or ""
         if state.code == "stop-flow-if":
-            path = next(
-                (one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own_steps), path
-            )
+            stops = (one for one in reversed(state.steps) if state.steps[one].stop and one in self.tree.own_steps)
+            path = next(stops, path)
             reason = (self.window.nodes[path]["why"] if path in self.window.nodes else None) or {}
             message = reason.get("message") or "the flow ended here, because `stopFlowIf` was true"
         return {"path": path, "code": state.code, "message": long_text(message)}

@@ -219,13 +219,8 @@ def effect_of(
     goes_on = f"the run goes on after {' › '.join(short_text(path).split('/'))}"
     does, preview = goes_on if title.endswith("?") else short_text(title), facts or {}
     state, changes = cleaned_value(preview.get("state")) or None, changes_in(preview.get("facts"))
-    return {
-        **UNKNOWN_EFFECT,
-        "does": does,
-        "checks": last_rows[-MOST_CHECKS:] or None,
-        "state": state,
-        "changes": changes,
-    }
+    known = {"does": does, "checks": last_rows[-MOST_CHECKS:] or None, "state": state, "changes": changes}
+    return {**UNKNOWN_EFFECT, **known}
 
 
 def changes_in(facts: Any) -> dict[str, Any] | None:
@@ -290,8 +285,7 @@ class QuestionRows:
         id_ = self._open.pop(event.path, None)
         if id_ is None:
             return
-        row = self.rows.get(NEEDS, id_)
-        if row is not None:
+        if (row := self.rows.get(NEEDS, id_)) is not None:
             self.rows.put(NEEDS, id_, {"answered": _answer_json(at, event, row["kind"])})
         self._closed.append(id_)
         self._fit()

@@ -287,8 +287,7 @@ class NodeTree:
 
     def forget(self, path: str, at: float) -> None:
         """A phase or step runs again: its row is as before its start."""
-        row = self.window.nodes.get(path)
-        if row is not None:
+        if (row := self.window.nodes.get(path)) is not None:
             if row["kind"] == "step" and row["worked"]:
                 self.add_work_seconds(path, -row["worked"])
             self.set_status(path, "pending", at)
@@ -342,8 +341,7 @@ def _active(tally: dict[str, int]) -> str | None:
 
 def _joint_status(tally: dict[str, int]) -> str:
     """The status of a round or repeat, from those of what is in it."""
-    active = _active(tally)
-    if active is not None:
+    if (active := _active(tally)) is not None:
         return active
     if not tally.get("pending"):
         return "done" if tally.get("done") else "skipped"

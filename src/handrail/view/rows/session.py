@@ -166,9 +166,8 @@ class SessionTopic:
         """The agent goes from a phase to another one, or the workflow ends."""
         self._moves += 1
         summary = {"summary": _short_text(text)}
-        self.rows.put(
-            MOVES, str(self._moves), {"from": origin, "to": target, "how": cause, "by": self._by, "at": at, **summary}
-        )
+        move = {"from": origin, "to": target, "how": cause, "by": self._by, "at": at, **summary}
+        self.rows.put(MOVES, str(self._moves), move)
         if origin is not None:
             self._put_stop(origin, {"left": at, **(summary if text and cause in ("next", "done") else {})})
         if target is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 
 from handrail.base.dataclasses import dataclass
 from handrail.driven.expressions.tree import Const, Expression, in_words
@@ -26,6 +27,7 @@ from handrail.driven.flows.plan import (
 from handrail.guided.sessions.words import allowed_tools
 from handrail.guided.workflows.plan import OutlineItem, PhaseItem, Plan, outline
 from handrail.source.plain_text import one_line, plain
+from handrail.source.values import shown
 
 _MOST = 160
 _MERMAID = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"})
@@ -38,8 +40,7 @@ def flow_tree(plan: FlowPlan, find: FlowFinder) -> str:
 
 
 def _short_line(line: str) -> str:
-    line = plain(line.replace("\n", " "))
-    return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
+    return shown(plain(line.replace("\n", " ")), _MOST)
 
 
 def _head(plan: FlowPlan) -> Iterator[str]:
@@ -258,7 +259,7 @@ def flow_picture(plan: FlowPlan) -> str:
     height = _stacked_height(boxes) + 2 * PAD
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
-    title = f"<title>{_escaped(f'The phases of {plan.id}')}</title>"
+    title = f"<title>{escape(f'The phases of {plan.id}', quote=False)}</title>"
     page = f'<rect class="page" width="{width}" height="{height}"/>'
     lines = _stack(boxes, PAD, PAD, width - 2 * PAD, has_arrows=True)
     return "\n".join([head, title, f"<style>{SVG_STYLE}</style>", page, *lines, "</svg>"]) + "\n"
@@ -267,7 +268,7 @@ def flow_picture(plan: FlowPlan) -> str:
 def _block_box(block: Block) -> Box:
     if isinstance(block, PhaseBlock):
         return _phase_box(block)
-    caption = _cut(one_line(_block_words(block)))
+    caption = shown(one_line(_block_words(block)), WIDEST)
     inner = [_block_box(one) for one in block.blocks]
 
     def draw(x: float, y: float, width: float) -> Iterator[str]:
@@ -304,7 +305,7 @@ def _phase_box(block: PhaseBlock) -> Box:
 def _step_box(step: Step) -> Box:
     """One step: its kind, its text, and the conditions under which it runs or ends the flow."""
     kind, action = _kind(step)
-    line = _cut(one_line(f"{step.id}: {action}"))
+    line = shown(one_line(f"{step.id}: {action}"), WIDEST)
     notes = list(filter(None, (_condition(step.when), _condition(step.stop_if, "ends the flow if"))))
 
     def draw(x: float, y: float, width: float) -> Iterator[str]:
@@ -346,11 +347,7 @@ def _kind(step: Step) -> tuple[str, str]:
 
 
 def _condition(expression: Expression | None, words: str = "if") -> str:
-    return "" if expression is None else _cut(f"{words} {one_line(in_words(expression))}")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+    return "" if expression is None else shown(f"{words} {one_line(in_words(expression))}", WIDEST)
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
@@ -359,8 +356,4 @@ def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
 
 def _text(x: float, y: float, text: str, kind: str = "") -> str:
     attribute = ' text-anchor="middle"' if kind == "middle" else f' class="{kind}"' if kind else ""
-    return f'<text x="{x:g}" y="{y:g}"{attribute}>{_escaped(text)}</text>'
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f'<text x="{x:g}" y="{y:g}"{attribute}>{escape(text, quote=False)}</text>'

@@ -48,10 +48,8 @@ class Story:
         self.rounds: dict[str, str] = {}
         for phase in plan.phases:
             numbers = round_numbers(phase)
-            round_names = [
-                str(number) if len(numbers) == 1 else f"{name} = {number}" for name, number in numbers.items()
-            ]
-            self.rounds[path_segment(phase.id)] = f"round {', '.join(round_names)}" if round_names else ""
+            names = [str(number) if len(numbers) == 1 else f"{name} = {number}" for name, number in numbers.items()]
+            self.rounds[path_segment(phase.id)] = f"round {', '.join(names)}" if names else ""
         self._place = ""
         self._failures: set[str] = set()
         self._held: list[tuple[float, str, str]] = []
@@ -66,13 +64,8 @@ class Story:
         for number, (moment, event) in enumerate(records):
             self.topic.apply(moment, event)
             at = event.time if isinstance(event, Guided) else moment
-            _insert(
-                lines,
-                [
-                    (at, *line)
-                    for line in (self._lines(event, moment) if number >= copied_count else _copied_lines(event))
-                ],
-            )
+            new = self._lines(event, moment) if number >= copied_count else _copied_lines(event)
+            _insert(lines, [(at, *line) for line in new])
         for at, path, text in _join_lines(lines):
             head, *output = self._with_place(path, text).split("\n")
             yield at, "\n".join([f"{self.clock(at)}  {head}", *output])
@@ -121,9 +114,8 @@ class Story:
             case run_events.StepFailed():
                 self._failures.add(event.message)
                 reason = event.message.partition("\n")[0] if event.output else event.message
-                line = _line_text(
-                    sign_of("cancelled" if event.code == CANCELLED else "failed"), self._took(event.path), reason
-                )
+                sign = sign_of("cancelled" if event.code == CANCELLED else "failed")
+                line = _line_text(sign, self._took(event.path), reason)
                 yield event.path, "\n".join([line, *output_lines(event.output)])
             case run_events.NodeStarted() | run_events.AttemptStarted() if event.attempt > 1:
                 yield f"{event.path}/", attempt_words(self.topic, event.path)

@@ -189,9 +189,8 @@ def _advice_after_failure(run: LoadedRun) -> str:
             case _:
                 return f"`{resume}` {checks_again}, and if it does not hold, runs the step again"
     if code == "rerun":
-        return f"find out whether `{path}` had finished; " + (
-            f"`{restart}` runs it again" if policy == "never" else f"`{resume}` asks again"
-        )
+        then = f"`{restart}` runs it again" if policy == "never" else f"`{resume}` asks again"
+        return f"find out whether `{path}` had finished; {then}"
     if code == "issue-unknown":
         return f"set JIRA_BASE_URL, then run `{restart}`; or start the flow again with an issue"
     if code in _OF_REFERENCE:
@@ -241,9 +240,8 @@ def brief_estimate(steps: tuple[int, int], estimate: Estimate) -> str:
     number = counted(high_count, "step") if low_count == high_count else f"{low_count} to {counted(high_count, 'step')}"
     forecast = estimate.whole
     if forecast.seconds is None:
-        return (
-            f"{number}; {'other agents worked in all past runs' if estimate.others else 'no past run is like this one'}"
-        )
+        why = "other agents worked in all past runs" if estimate.others else "no past run is like this one"
+        return f"{number}; {why}"
     parts = [_range_text(duration(forecast.seconds.low), duration(forecast.seconds.high))]
     if forecast.usd is not None and forecast.usd.high:
         low, high = (f"${amount:.{2 if amount >= 0.1 else 4}f}" for amount in (forecast.usd.low, forecast.usd.high))
@@ -276,11 +274,8 @@ def measures(likely: Forecast) -> str:
 
 def estimate_rows(estimate: Estimate) -> list[tuple[str, ...]]:
     """A table: a row per phase, and one for the whole. Without agents, it has no tokens and no cost."""
-    rounds = [f" (up to {len(row.phases)} rounds)" if len(row.phases) > 1 else "" for row in estimate.rows]
-    rows = [
-        (row.phases[0] + round_words, *_cells(row.likely))
-        for row, round_words in zip(estimate.rows, rounds, strict=True)
-    ]
+    names = [row.phases[0] + f" (up to {len(row.phases)} rounds)" * (len(row.phases) > 1) for row in estimate.rows]
+    rows = [(name, *_cells(row.likely)) for name, row in zip(names, estimate.rows, strict=True)]
     table = [("PHASE", "TIME", "TOKENS", "COST", "RUNS"), *rows, ("whole run", *_cells(estimate.whole))]
     is_short = not any(_has_agents(one) for one in (estimate.whole, *(row.likely for row in estimate.rows)))
     return [(*row[:2], row[4]) for row in table] if is_short else table
@@ -301,17 +296,11 @@ def meaning_of_estimate(estimate: Estimate) -> str:
 def bound_warnings(likely: Forecast, bounds: Bounded) -> Iterator[str]:
     """Says how many past runs took more than the run may use."""
     for bound, limit in bounds.named.items():
-        past = {
-            "minutes": [None if use.seconds is None else use.seconds / 60 for use in likely.past],
-            "usd": [use.usd for use in likely.past],
-            "tokens": [use.tokens for use in likely.past],
-        }[bound]
-        amounts = [amount for amount in past if amount is not None]
-        count = sum(amount > limit for amount in amounts)
-        if count:
-            text = (
-                f"${limit:.4g}" if bound == "usd" else counted(int(limit) if bound == "tokens" else limit, bound[:-1])
-            )
+        name, size = ("seconds", 60) if bound == "minutes" else (bound, 1)
+        amounts = [amount / size for use in likely.past if (amount := getattr(use, name)) is not None]
+        if count := sum(amount > limit for amount in amounts):
+            number = int(limit) if bound == "tokens" else limit
+            text = f"${limit:.4g}" if bound == "usd" else counted(number, bound[:-1])
             words = f"{count} of {counted(len(amounts), 'past run')} used more than {text}"
             yield f"{words} ({bounds.source(bound)}), so this run may end before it is done"
 

@@ -71,20 +71,17 @@ def _end_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
 def _question_lines(state: State, session: str | None) -> Iterator[str]:
     """What a person is asked, and what to type."""
     yield f"? {one_line(words.asked_text(state))}"
-    yes = (
-        f"To cancel it: {_command('cancel', session, '--yes')}. To keep it: " if state.asks_to_cancel else "To answer: "
-    )
-    yield f"{yes}{_command('unblock', session, '--note', 'your answer')}"
+    cancel = f"To cancel it: {_command('cancel', session, '--yes')}. To keep it: "
+    answer = _command("unblock", session, "--note", "your answer")
+    yield f"{cancel if state.asks_to_cancel else 'To answer: '}{answer}"
 
 
 def _event_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
     match report.event:
         case machine.Moved():
             checks = len(report.results)
-            checks_text = (
-                f" {'Its exit check holds' if checks == 1 else f'Its {checks} exit checks hold'}." if checks else ""
-            )
-            yield f"✓ {report.event.phase} is done.{checks_text}"
+            held = "Its exit check holds" if checks == 1 else f"Its {checks} exit checks hold"
+            yield f"✓ {report.event.phase} is done." + (f" {held}." if checks else "")
         case machine.Looped():
             yield f"{plan.stops[report.event.origin].levels[-1].name} starts over."
         case machine.Answered() | machine.WentTo():

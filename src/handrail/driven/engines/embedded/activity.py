@@ -70,19 +70,16 @@ class AgentEvents:
                 self._usage = data
             case "finished":
                 self.settle()
-            case "tool":
-                text = call_words(str(data.get("name")), secrets.for_people(data.get("input")))
-                yield run_events.AgentActed(path, "tool", shown(secrets.mask(text), SHORT))
-            case "denied" | "allowed":
-                text = f"{data.get('name')}: {data.get('reason')}"
-                yield run_events.AgentActed(path, item.kind, shown(secrets.mask(text), SHORT))
-            case "plan":
-                yield run_events.AgentActed(path, "plan", shown(secrets.mask(str(data.get("text"))), SHORT))
-            case "retry" | "again":
-                yield run_events.AgentActed(path, item.kind, shown(secrets.mask(str(data.get("message"))), SHORT))
             case "guided":
                 news: GuideNews = data["news"]
                 yield run_events.Guided(path, **{**vars(news), "text": shown(secrets.mask(news.text), LONG)})
+            case "tool" | "denied" | "allowed" | "plan" | "retry" | "again":
+                text = str(data.get("text" if item.kind == "plan" else "message"))
+                if item.kind == "tool":
+                    text = call_words(str(data.get("name")), secrets.for_people(data.get("input")))
+                elif item.kind in ("denied", "allowed"):
+                    text = f"{data.get('name')}: {data.get('reason')}"
+                yield run_events.AgentActed(path, item.kind, shown(secrets.mask(text), SHORT))
 
 
 LONGEST_LINE = 4 * 1024

@@ -19,45 +19,14 @@ from handrail.base import jsonlite
 from handrail.base.dataclasses import replace
 from handrail.base.errors import HandrailError, StateError, system_error
 from handrail.driven.artifacts.project_files import ProjectFiles
-from handrail.driven.engines.embedded import process_locks
+from handrail.driven.engines.embedded import process_locks, run_journal
 from handrail.driven.engines.embedded.activity import Activity, AgentEvents, ProgramOutput
 from handrail.driven.engines.embedded.inbox import Inbox, RunQuestions
-from handrail.driven.engines.embedded.run_journal import (
-    LARGE,
-    SHORT,
-    Ledger,
-    Payloads,
-    as_json,
-    digest_of_text,
-    not_json,
-)
-from handrail.driven.runs import run_events
-from handrail.driven.runs.life import (
-    Meter,
-    TimeLimits,
-    attempts,
-    done,
-    lost_usage,
-    recall,
-    remember,
-    resumable_wait,
-    run_parallel,
-    verify,
-)
+from handrail.driven.runs import life, run_events
 from handrail.driven.runs.run_events import Bounded
 from handrail.driven.runs.run_rules import assumed_result, interrupted_form
 from handrail.driven.runs.state import RERUN, StepState
-from handrail.extensions.contracts import (
-    AgentSaid,
-    Done,
-    Exhausted,
-    NodeContext,
-    NodeError,
-    NodeKind,
-    Outside,
-    PromisedFile,
-    Work,
-)
+from handrail.extensions import contracts
 from handrail.settings.secrets import refuse_lost
 from handrail.source.values import MAX_NESTING, is_too_deep, restore, shown, texts_in
 
@@ -73,13 +42,13 @@ _T = TypeVar("_T")
 class DurableRun:
     """One attempt of a run while it is driven. `ledger` is its journal; only this process writes it."""
 
-    def __init__(self, ledger: Ledger, clock: Callable[[], float], outside: Outside) -> None:
+    def __init__(self, ledger: run_journal.Ledger, clock: Callable[[], float], outside: contracts.Outside) -> None:
         self.ledger = ledger
         self.clock = clock
         self.outside = outside
         self.context = outside.context
         self.record, self.note = ledger.record, ledger.note
-        self.payloads = Payloads(ledger.attempt)
+        self.payloads = run_journal.Payloads(ledger.attempt)
         self.programs = process_locks.Programs(ledger.attempt)
         self.state = ledger.state
         self.secrets = ledger.secrets
@@ -88,15 +57,17 @@ class DurableRun:
         ledger.listener = self.activity.take
         self.asking = RunQuestions(ledger, self.inbox, clock, outside)
         self.files = ProjectFiles(self.context.project, self.context.definitions, self.context.registry)
-        self.limits = TimeLimits(lambda path: self.state.spent.get(path, 0.0), partial(ledger.record, durable=False))
-        self.limit, self.together = self.limits.within, run_parallel
-        self.tried, self.check = partial(attempts, self.state), partial(verify, context=self.context)
-        self.meter = outside.meter or Meter(Bounded())
+        self.limits = life.TimeLimits(
+            lambda path: self.state.spent.get(path, 0.0), partial(ledger.record, durable=False)
+        )
+        self.limit, self.together = self.limits.within, life.run_parallel
+        self.tried, self.check = partial(life.attempts, self.state), partial(life.verify, context=self.context)
+        self.meter = outside.meter or life.Meter(Bounded())
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
 
-    def done(self, path: str) -> Done | None:
-        known = done(self.state, path)
+    def done(self, path: str) -> contracts.Done | None:
+        known = life.done(self.state, path)
         if known is None or not known.has_value:
             return known
         return replace(known, value=self._result(self.state.steps[path]))
@@ -106,18 +77,18 @@ class DurableRun:
         value = step.value if step.payload is None else self.payloads.read(step.payload)
         return self.secrets.from_storage(value)
 
-    def _input(self, work: Work) -> tuple[str, dict[str, Any]]:
+    def _input(self, work: contracts.Work) -> tuple[str, dict[str, Any]]:
         """What a node gets, in its stored form, and its digest: a secret that changed does not change it."""
         value = [work.node, work.params, work.prompt]
-        text = as_json(value)
+        text = run_journal.as_json(value)
         stored = self.secrets.for_storage(value, text)
-        digest = digest_of_text(text if stored is value else jsonlite.dumps(stored))
+        digest = run_journal.digest_of_text(text if stored is value else jsonlite.dumps(stored))
         return digest, {"prompt": stored[2], "params": stored[1]}
 
-    async def node(self, work: Work, *, again: bool = False) -> Any:
+    async def node(self, work: contracts.Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
-            raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
+            raise contracts.LastingError("node-unknown", f"there is no node `{work.node}`")
         if kind.NODE.instant:
             return await self._run_instant(kind, work, again=again)
         step = self.state.steps.get(work.path) or StepState()
@@ -138,18 +109,20 @@ class DurableRun:
                 return await self._finish(work.path, digest, assumed)
         number = step.starts + (0 if is_parked else 1)
         if not is_parked:
-            started = run_events.NodeStarted(work.path, digest, number, *self.payloads.keep(input_, least=SHORT))
+            started = run_events.NodeStarted(
+                work.path, digest, number, *self.payloads.keep(input_, least=run_journal.SHORT)
+            )
             self.ledger.start(started, durable=rerun != "safe")
         try:
             return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
-        except NodeError as error:
+        except contracts.NodeError as error:
             message = shown(self.secrets.mask(error.message), LONGEST_MESSAGE)
             output = self.secrets.mask(error.output)
             kept = self.payloads.keep(output) if output else (None, None)
             self.record(run_events.NodeFailed(work.path, digest, number, error.code, message, *kept))
-            raise NodeError(error.code, message, transient=error.transient, output=output) from error
+            raise contracts.NodeError(error.code, message, transient=error.transient, output=output) from error
 
-    async def _run_instant(self, kind: NodeKind, work: Work, *, again: bool) -> Any:
+    async def _run_instant(self, kind: contracts.NodeKind, work: contracts.Work, *, again: bool) -> Any:
         """Run a node that has no side effects and takes no time. Only its result is recorded."""
         step = self.state.steps.get(work.path)
         if step is not None and step.has_value and not again:
@@ -165,9 +138,11 @@ class DurableRun:
             value = made if is_plain else restore(jsonlite.loads(text), texts_in(made))
             stored = self.secrets.for_storage(value, text)
         except (ValueError, TypeError) as error:
-            raise NodeError("result", f"its result cannot be stored: {not_json(error)}", transient=False) from error
+            raise contracts.LastingError(
+                "result", f"its result cannot be stored: {run_journal.not_json(error)}"
+            ) from error
         text = text if stored is value else jsonlite.dumps(stored)
-        stored_value = (stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
+        stored_value = (stored, None) if len(text) <= run_journal.LARGE else self.payloads.keep(stored, text)
         step = self.state.steps.get(path)
         number = step.starts if step is not None and step.starts else 1
         self.ledger.record_stored(run_events.NodeFinished(path, digest, number, *stored_value))
@@ -191,10 +166,10 @@ class DurableRun:
 
     def _count_lost(self, path: str) -> None:
         """Count what the agent of a step used before a kill, or say that it is not known."""
-        for event in list(lost_usage(self.state, path, self.context)):
+        for event in list(life.lost_usage(self.state, path, self.context)):
             self.record(event)
             self._warn(path, self.meter.blind_to(event.usage))
-            with contextlib.suppress(Exhausted):  # the next look at the meter raises it
+            with contextlib.suppress(contracts.Exhausted):  # the next look at the meter raises it
                 self.meter.took(path, event.usage)
             self.meter.settle(path)
         for agent in [agent for (lost, _), (agent, _) in self.state.lost.items() if lost == path]:
@@ -204,26 +179,26 @@ class DurableRun:
         if warning:
             self.note(run_events.Noticed(path, warning))
 
-    async def _assumed_result(self, work: Work, rerun: str) -> Any:
+    async def _assumed_result(self, work: contracts.Work, rerun: str) -> Any:
         """The result of an interrupted node that had finished, as a person says; None if it has to run again."""
         if rerun == "safe":
             return None
         message = f"`{work.path}` was running when the run was interrupted, and may have finished"
         if rerun == "never":
-            raise NodeError("rerun", f"{message}; it must not run twice", transient=False)
+            raise contracts.LastingError("rerun", f"{message}; it must not run twice")
         form = interrupted_form(work.path, self.state.steps[work.path].starts, work.reads)
         answer = await self.ask(work.path, form)
         refuse_lost(answer)
         if answer.get(RERUN) == "fail":
-            raise NodeError("rerun", f"{message}; a person chose to fail the run", transient=False)
+            raise contracts.LastingError("rerun", f"{message}; a person chose to fail the run")
         return assumed_result(answer) if answer.get(RERUN) == "done" else None
 
-    async def _run_within_limits(self, kind: NodeKind, work: Work) -> Any:
+    async def _run_within_limits(self, kind: contracts.NodeKind, work: contracts.Work) -> Any:
         """Run a node, and wait for a rate limit to reset. Such a wait does not count as an attempt of the step."""
         for tried in range(self.state.steps[work.path].pauses, PATIENCE):
             try:
                 return await self._run(kind, work)
-            except NodeError as error:
+            except contracts.NodeError as error:
                 left = _until_reset(error, self.clock(), tried)
                 if left is None or left > LONGEST:
                     raise
@@ -233,7 +208,7 @@ class DurableRun:
                 await asyncio.sleep(left)
         return await self._run(kind, work)
 
-    async def _run(self, kind: NodeKind, work: Work) -> Any:
+    async def _run(self, kind: contracts.NodeKind, work: contracts.Work) -> Any:
         handles: list[int] = []
 
         def hold() -> int | None:
@@ -242,7 +217,7 @@ class DurableRun:
                 handles.append(handle)
             return handle
 
-        def tell(item: AgentSaid) -> None:
+        def tell(item: contracts.AgentSaid) -> None:
             self.activity.hear(work.path, item)
             for event in telling.events(work.path, item, self.secrets):
                 if isinstance(event, run_events.Guided):
@@ -274,16 +249,16 @@ class DurableRun:
                 self.programs.release(work.path, handle)
         return value
 
-    def _context_of(self, work: Work) -> NodeContext:
+    def _context_of(self, work: contracts.Work) -> contracts.NodeContext:
         """The context of a step: with its key, its conversation, its failed attempts, its wait and its questions."""
         path, tried = work.path, self.tried(work.path)
         return replace(
             self.context,
             key=self._key(path),
             session=self.state.sessions.get(path),
-            rest=partial(resumable_wait, self.state, self.record, self.clock, path),
-            remember=partial(remember, self.state, self.record, self.secrets, path),
-            recall=partial(recall, self.state, self.secrets, path),
+            rest=partial(life.resumable_wait, self.state, self.record, self.clock, path),
+            remember=partial(life.remember, self.state, self.record, self.secrets, path),
+            recall=partial(life.recall, self.state, self.secrets, path),
             failure=tried.failure,
             failures=tried.total,
             ask=partial(self.asking.answer, path, fallback=work.fallback),
@@ -313,7 +288,7 @@ class DurableRun:
     async def look(self, kind: str, subject: str) -> Any:
         return self.files.look(kind, subject)
 
-    async def publish(self, path: str, made: list[PromisedFile], inputs: list[str]) -> None:
+    async def publish(self, path: str, made: list[contracts.PromisedFile], inputs: list[str]) -> None:
         """Publish the files that a step made. Each file is published once, even if the run was resumed."""
         publisher = self.outside.publisher
         if publisher is None:
@@ -335,8 +310,7 @@ class DurableRun:
             await asyncio.sleep(seconds)
 
     async def rest(self, path: str) -> None:
-        delay = self.state.delays.get(path)
-        if delay is not None:
+        if (delay := self.state.delays.get(path)) is not None:
             await asyncio.sleep(delay.left(self.clock()))
 
 
@@ -346,27 +320,26 @@ def _as_node_errors(node: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise NodeError("failed", system_error(error).message) from error
+        raise contracts.NodeError("failed", system_error(error).message) from error
     except StateError:
         raise
     except HandrailError as error:
         hint = f" ({error.hint})" if error.hint else ""
-        raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
+        raise contracts.LastingError(error.code, f"{error.message}{hint}") from error
     except UnicodeEncodeError as error:
         message = "a text contains half of a surrogate pair, which files and programs do not take"
-        raise NodeError("text", message, transient=False) from error
+        raise contracts.LastingError("text", message) from error
     except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{node}` failed with an error of its own: {type(error).__name__}: {error}"
-        raise NodeError("failed", message, transient=False) from error
+        raise contracts.LastingError("failed", message) from error
 
 
 def _refuse_deep(value: Any) -> None:
     if is_too_deep(value):
-        message = f"its result is nested deeper than {MAX_NESTING} levels"
-        raise NodeError("result", message, transient=False)
+        raise contracts.LastingError("result", f"its result is nested deeper than {MAX_NESTING} levels")
 
 
-def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
+def _until_reset(error: contracts.NodeError, now: float, tried: int) -> float | None:
     """How many seconds to wait for a limit to reset; None if the error is not a limit.
 
     If the error does not say when the limit resets, the wait doubles with each try.

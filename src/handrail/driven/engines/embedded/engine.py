@@ -20,33 +20,9 @@ from handrail.base import files, journal
 from handrail.base.dataclasses import replace
 from handrail.base.errors import RefusedError, StateError
 from handrail.base.files import open_private, put_aside, refuse_shared, remove_folder
-from handrail.driven.engines.embedded import activity, process_locks, run_list
+from handrail.driven.engines.embedded import activity, process_locks, run_folders, run_list
 from handrail.driven.engines.embedded.durable_run import DurableRun
 from handrail.driven.engines.embedded.inbox import Inbox, Letter
-from handrail.driven.engines.embedded.run_folders import (
-    ACTIVITY,
-    JOURNAL,
-    WAY_OUT,
-    JournalFollower,
-    RunGone,
-    announce,
-    attempt_folders,
-    has_answer,
-    has_program,
-    heard_at,
-    holder,
-    lacks_request,
-    mark_project,
-    next_attempt,
-    number_of,
-    offset_at,
-    position_of,
-    read_about,
-    run_ids,
-    write_about,
-    write_created,
-    write_journal,
-)
 from handrail.driven.engines.embedded.run_journal import Ledger, Payloads, events_of, read_all
 from handrail.driven.runs import run_events
 from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
@@ -80,10 +56,8 @@ class Litter:
             return
         for path in map(os.fsdecode, paths):
             if os.path.basename(path).startswith(LITTER) and not os.path.islink(path):
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
-        with contextlib.suppress(OSError):
-            os.unlink(self.file)
+                files.remove(path)
+        files.remove(self.file)
 
 
 LOOK_AGAIN = 0.1
@@ -103,23 +77,23 @@ class Embedded:
         self.site = site
         self.folder = os.path.join(site.state, "runs", file_name(site.project))
         self.secrets = site.known_secrets
-        self._follower = JournalFollower()
+        self._follower = run_folders.JournalFollower()
         self._home = cache(lambda run: os.path.join(self.folder, file_name(run)))
         self._about = ("", "")  # the attempt that was opened last, and its request
 
     def ids(self) -> list[str]:
-        return run_ids(self.folder)
+        return run_folders.run_ids(self.folder)
 
     def attempt(self, run: str) -> str:
         return self._attempts(run)[-1]
 
     def _attempts(self, run: str) -> list[str]:
         home = self._home(run)
-        found = attempt_folders(home)
-        if not found and lacks_request(home):
-            raise StateError(f"the request of the run in `{home}` is missing", WAY_OUT)
+        found = run_folders.attempt_folders(home)
+        if not found and run_folders.lacks_request(home):
+            raise StateError(f"the request of the run in `{home}` is missing", run_folders.WAY_OUT)
         if not found:
-            raise RunGone(home)
+            raise run_folders.RunGone(home)
         return found
 
     def summaries(self) -> list[Summary]:
@@ -130,60 +104,61 @@ class Embedded:
 
     def begin(self, run: str, about: str) -> History:
         refuse_shared(self.site.state, self.folder)
-        mark_project(self.folder, self.site.project)
+        run_folders.mark_project(self.folder, self.site.project)
         attempt = os.path.join(self._home(run), "1")
-        write_created(attempt, self.site.clock())
-        write_journal(attempt)
-        write_about(attempt, about)
+        run_folders.write_created(attempt, self.site.clock())
+        run_folders.write_journal(attempt)
+        run_folders.write_about(attempt, about)
         self._about = attempt, about
         return History(records=[], offset=0)
 
     def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
         attempt = self.attempt(run)
-        about = read_about(attempt)
+        about = run_folders.read_about(attempt)
         self._about = attempt, about
-        records, end = read_all(os.path.join(attempt, JOURNAL), may_be_damaged=may_be_damaged)
-        offset, driver = offset_at(attempt, end), self.driver(run)
+        records, end = read_all(os.path.join(attempt, run_folders.JOURNAL), may_be_damaged=may_be_damaged)
+        offset, driver = run_folders.offset_at(attempt, end), self.driver(run)
         return about, History(
             records=records,
             offset=offset,
-            attempt=number_of(attempt),
+            attempt=run_folders.number_of(attempt),
             driver=driver,
-            is_answered=driver is None and has_answer(attempt),
-            heard=heard_at(attempt),
+            is_answered=driver is None and run_folders.has_answer(attempt),
+            heard=run_folders.heard_at(attempt),
         )
 
     def events(self, run: str, offset: int) -> tuple[list[EventRecord], int]:
         attempt = self.attempt(run)
-        path = os.path.join(attempt, JOURNAL)
-        records, end = self._follower.read_behind(path, position_of(attempt, offset))
-        return events_of(records, path), offset_at(attempt, end)
+        path = os.path.join(attempt, run_folders.JOURNAL)
+        records, end = self._follower.read_behind(path, run_folders.position_of(attempt, offset))
+        return events_of(records, path), run_folders.offset_at(attempt, end)
 
     def has(self, run: str, offset: int) -> bool:
         attempt = self.attempt(run)
-        return journal.ends_at(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
+        return journal.ends_at(os.path.join(attempt, run_folders.JOURNAL), run_folders.position_of(attempt, offset))
 
     def attempts(self, run: str) -> list[int]:
-        return [number_of(attempt) for attempt in self._attempts(run)]
+        return [run_folders.number_of(attempt) for attempt in self._attempts(run)]
 
     def records(self, run: str, attempt: int) -> list[EventRecord]:
-        return read_all(os.path.join(self._home(run), str(attempt), JOURNAL))[0]
+        return read_all(os.path.join(self._home(run), str(attempt), run_folders.JOURNAL))[0]
 
     def payload(self, run: str, digest: str) -> Any:
         return Payloads(self.attempt(run)).read(digest)
 
     def driver(self, run: str) -> int | None:
-        return holder(self._home(run))
+        return run_folders.holder(self._home(run))
 
     def stamp(self, run: str) -> object:
         attempt = self.attempt(run)
-        return attempt, *(files.size_and_time(os.path.join(attempt, name)) for name in (JOURNAL, ACTIVITY))
+        names = (run_folders.JOURNAL, run_folders.ACTIVITY)
+        return attempt, *(files.size_and_time(os.path.join(attempt, name)) for name in names)
 
     def has_program(self, run: str) -> bool:
-        return has_program(self.attempt(run))
+        return run_folders.has_program(self.attempt(run))
 
     def activity(self, run: str, since: Any, most: int | None = None) -> tuple[list[dict[str, Any]], Any]:
-        return activity.read_activity(os.path.join(self.attempt(run), ACTIVITY), since, most)
+        return activity.read_activity(os.path.join(self.attempt(run), run_folders.ACTIVITY), since, most)
 
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")
@@ -192,7 +167,7 @@ class Embedded:
         home = self._home(run)
         try:
             handle = process_locks.acquire_run(home)
-        except RunGone:
+        except run_folders.RunGone:
             return False  # another command was faster
         if handle is None:
             return False
@@ -200,7 +175,7 @@ class Embedded:
             if aside:
                 put_aside(home, self.site.state)
             else:
-                for attempt in attempt_folders(home):
+                for attempt in run_folders.attempt_folders(home):
                     Litter(attempt).remove()
                 remove_folder(home)
         finally:
@@ -223,10 +198,12 @@ class Embedded:
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         async with self._held(run, outside.observer) as ledger:
             events = life.begin(ledger.history)
-            if life.needs_preparation and not any(step.starts for step in ledger.state.steps.values()):
+            if not any(step.starts for step in ledger.state.steps.values()):
                 life.prepare()
             for event in events:
-                ledger.record(_with_heard(event, ledger), durable=_is_rewind(event))
+                # an event that makes finished phases run again has to be on disk before they start
+                is_rewind = isinstance(event, run_events.RunResumed) and bool(event.rewound)
+                ledger.record(_with_heard(event, ledger), durable=is_rewind)
             litter = Litter(ledger.attempt)
             litter.remove()
             outside = replace(outside, context=replace(outside.context, litter=litter.add))
@@ -282,7 +259,7 @@ class Embedded:
         except RefusedError:
             inbox.clear(question)
             raise
-        announce(self._home(run))  # it is answered, also if nothing drives it
+        run_folders.announce(self._home(run))  # it is answered, also if nothing drives it
         await self._wait_for_driver(run, lambda: inbox.holds(question))
         if not inbox.holds(question) and (state := _state(attempt)).closed.get(question) != "answered":
             raise too_late_error(run, state, question)
@@ -343,47 +320,38 @@ class Embedded:
             reading = DurableRun(ledger, self.site.clock, replace(outside, nodes={}))
             attempt = await make(ledger.history, reading)
             Litter(ledger.attempt).remove()
-            folder = next_attempt(ledger.attempt)
+            folder = run_folders.next_attempt(ledger.attempt)
             seeded = self._seed(folder, attempt.events)
-            write_about(folder, attempt.about)
+            run_folders.write_about(folder, attempt.about)
         self._about = folder, attempt.about
         return seeded
 
     def _seed(self, folder: str, events: list[Event]) -> History:
         """Write these events to the journal of a new attempt."""
-        path = os.path.join(folder, JOURNAL)
+        path = os.path.join(folder, run_folders.JOURNAL)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # left by a restart that was interrupted
         ledger = Ledger(folder, self.site.clock, self.secrets)
-        ledger.number, ledger.end = 1, write_journal(folder)
+        ledger.number, ledger.end = 1, run_folders.write_journal(folder)
         payloads = Payloads(folder)
         for event in events:
-            ledger.record_stored(_moved(stored_event(event, self.secrets), payloads), durable=False)
+            stored = stored_event(event, self.secrets)
+            if isinstance(stored, run_events.NodeFinished):
+                value, payload = payloads.keep(stored.value)
+                stored = replace(stored, value=value, payload=payload)
+            ledger.record_stored(stored, durable=False)
         ledger.flush(durable=True)
         ledger.close()
         return ledger.history
 
 
-def _moved(event: Event, payloads: Payloads) -> Event:
-    """The event. A large value is moved to a file, and the event holds its digest."""
-    if not isinstance(event, run_events.NodeFinished):
-        return event
-    value, payload = payloads.keep(event.value)
-    return replace(event, value=value, payload=payload)
-
-
 def _state(attempt: str) -> RunState:
-    records, _ = read_all(os.path.join(attempt, JOURNAL))
+    records, _ = read_all(os.path.join(attempt, run_folders.JOURNAL))
     return fold(records)
 
 
 def _with_heard(event: Event, ledger: Ledger) -> Event:
     """The event that follows a kill, with the time when a program of the run printed something last."""
     if ledger.state.clock.is_going and isinstance(event, run_events.RunResumed | run_events.RunEnded):
-        return replace(event, heard=heard_at(ledger.attempt))
+        return replace(event, heard=run_folders.heard_at(ledger.attempt))
     return event
-
-
-def _is_rewind(event: Event) -> bool:
-    """True if the event makes finished phases run again. It has to be on disk before they start."""
-    return isinstance(event, run_events.RunResumed) and bool(event.rewound)

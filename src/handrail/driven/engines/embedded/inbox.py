@@ -139,16 +139,14 @@ class Inbox:
             return None
 
     def clear(self, question: str) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(self._file(question))
+        files.remove(self._file(question))
 
     def clear_closed(self, is_open: Mapping[str, Question]) -> None:
         """Remove the answers to questions that are not open. A killed driver may have left one."""
         open_names = {file_name(asked.id) for asked in is_open.values()}
-        with contextlib.suppress(OSError):
-            for name in os.listdir(self.folder):
-                if name not in open_names and not name.endswith((".letter", ".new")):
-                    os.unlink(os.path.join(self.folder, name))
+        for entry in files.entries(self.folder):
+            if entry.name not in open_names and not entry.name.endswith((".letter", ".new")):
+                files.remove(entry.path)
 
     def put_notice(self, text: str) -> None:
         """Leave a notice for the driver. The same notice is left once."""
@@ -159,7 +157,7 @@ class Inbox:
         """The notices that were left for the driver. They are removed."""
         found: list[str] = []
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            for entry in sorted(os.scandir(os.path.join(self.run, NOTICES)), key=lambda entry: entry.name):
+            for entry in files.entries(os.path.join(self.run, NOTICES)):
                 found.append(files.read_regular(entry.path).decode())
                 os.unlink(entry.path)
         return found
@@ -174,8 +172,6 @@ CLI = "cli"
 
 
 class RunQuestions:
-    """The questions of one attempt of a run."""
-
     def __init__(self, ledger: Ledger, inbox: Inbox, clock: Callable[[], float], outside: Outside) -> None:
         self.ledger = ledger
         self.inbox = inbox
@@ -201,12 +197,10 @@ class RunQuestions:
             ledger.record(run_events.Asked(path, digest, question, next_question_id(state, number_of(ledger.attempt))))
             asked = state.questions[path]
         letter = self.inbox.take(asked)
-        if letter is None and self.outside.asker is not None:
-            values = await self.outside.asker(asked.id, path, question)
-            if values is not None:
-                # unless another process answered first
-                self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
-                letter = self.inbox.take(asked)
+        asker = self.outside.asker if letter is None else None
+        if asker is not None and (values := await asker(asked.id, path, question)) is not None:
+            self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
+            letter = self.inbox.take(asked)  # perhaps that of another process, which was faster
         if letter is None and self.clock() >= due_at(asked):
             self.inbox.put(asked.id, Letter(question["default"], run_events.BY_DEADLINE, self.clock()))
             letter = self.inbox.take(asked)

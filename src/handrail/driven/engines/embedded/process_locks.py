@@ -86,8 +86,7 @@ class Programs:
 
     def release(self, path: str, handle: int) -> None:
         """Release the lock when the step is done. Nobody waits for programs that it left running."""
-        with contextlib.suppress(OSError):
-            os.unlink(self._file(path))
+        files.remove(self._file(path))
         os.close(handle)
 
     def pids(self, path: str, key: str) -> set[int]:
@@ -96,11 +95,9 @@ class Programs:
 
     async def end(self, run: str) -> None:
         """Kill every process that outlived the driver of a run."""
-        files = set()
-        with contextlib.suppress(OSError):
-            files = {os.path.realpath(entry.path) for entry in os.scandir(self.folder) if locks.is_locked(entry.path)}
+        held = {os.path.realpath(entry.path) for entry in files.entries(self.folder) if locks.is_locked(entry.path)}
         for _ in range(20):
-            found = processes_with(f"HANDRAIL_RUN={run}") | _holders(files)
+            found = processes_with(f"HANDRAIL_RUN={run}") | _holders(held)
             found |= descendants(found)
             for pid in found - {os.getpid(), os.getppid()}:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -110,23 +107,12 @@ class Programs:
             await asyncio.sleep(0.05)
 
 
-def _holders(files: set[str]) -> set[int]:
+def _holders(held: set[str]) -> set[int]:
     """Processes that have one of these files open."""
-    return {pid for pid in _processes() if files & _open_files(pid)} if files else set()
-
-
-def _processes() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
-    except OSError:
-        return []
-
-
-def _open_files(pid: int) -> set[str]:
-    folder = f"/proc/{pid}/fd"
-    found: set[str] = set()
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
+    found: set[int] = set()
+    for process in files.entries("/proc") if held else ():
+        for link in files.entries(f"{process.path}/fd") if process.name.isdigit() else ():
             with contextlib.suppress(OSError):
-                found.add(os.readlink(f"{folder}/{name}"))
-    return found
+                if os.readlink(link.path) in held:
+                    found.add(int(process.name))
+    return found - {os.getpid()}

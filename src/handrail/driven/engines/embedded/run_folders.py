@@ -116,9 +116,8 @@ def run_names(folder: str, known: Container[str] = ()) -> list[str]:
 def _is_run(folder: str) -> bool:
     """True if the folder is a run, also if it is damaged. A run that is being created is not one yet."""
     try:
-        return (
-            os.path.exists(os.path.join(folder, "1", ABOUT)) or bool(attempt_folders(folder)) or lacks_request(folder)
-        )
+        about = os.path.join(folder, "1", ABOUT)
+        return os.path.exists(about) or bool(attempt_folders(folder)) or lacks_request(folder)
     except StateError:
         return True
 
@@ -227,10 +226,7 @@ def created_at(folder: str) -> float | None:
 
 def created_file_time(folder: str) -> int:
     """When the file about the creation of a run was made: of two runs of the same moment, it says which is older."""
-    try:
-        return os.stat(os.path.join(folder, "1", CREATED)).st_mtime_ns
-    except OSError:
-        return 0
+    return files.size_and_time(os.path.join(folder, "1", CREATED))[1]
 
 
 def number_of(attempt: str) -> int:
@@ -264,10 +260,8 @@ def read_about(attempt: str) -> str:
     """The request of an attempt. Raises `StateError` if it cannot be read, or if it is that of another one."""
     about, names = _read_about(attempt)
     if names is not None and names != _names(attempt):
-        message = (
-            f"`{attempt}/{ABOUT}` is damaged: it is that of attempt {names.get('attempt')} of run `{names['run']}`"
-        )
-        raise StateError(message, WAY_OUT)
+        owner = f"attempt {names.get('attempt')} of run `{names['run']}`"
+        raise StateError(f"`{attempt}/{ABOUT}` is damaged: it is that of {owner}", WAY_OUT)
     return about
 
 
@@ -296,10 +290,7 @@ INBOX = "inbox"
 
 def has_answer(attempt: str) -> bool:
     """True if an answer is stored that no driver has recorded yet."""
-    try:
-        return any(not name.endswith((".letter", ".new")) for name in os.listdir(os.path.join(attempt, INBOX)))
-    except OSError:
-        return False
+    return any(not entry.name.endswith((".letter", ".new")) for entry in files.entries(os.path.join(attempt, INBOX)))
 
 
 def heard_at(attempt: str) -> float | None:
@@ -325,12 +316,7 @@ def holder(folder: str) -> int | None:
 
 def has_program(attempt: str) -> bool:
     """True if a program that a step of this attempt started still runs."""
-    folder = os.path.join(attempt, PROGRAMS)
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return False
-    return any(locks.is_locked(os.path.join(folder, name)) for name in names)
+    return any(locks.is_locked(entry.path) for entry in files.entries(os.path.join(attempt, PROGRAMS)))
 
 
 def announce(folder: str) -> None:

@@ -26,7 +26,7 @@ from handrail.driven.engines.embedded.run_folders import JOURNAL, WAY_OUT, numbe
 from handrail.driven.runs import run_events
 from handrail.driven.runs.run_events import Event, event_to_json, stored_event
 from handrail.driven.runs.state import RunState, fold
-from handrail.extensions.contracts import EventRecord, History, NodeError, Observer
+from handrail.extensions.contracts import EventRecord, History, LastingError, Observer
 from handrail.settings.secrets import Secrets
 from handrail.source.values import restore, texts_in
 
@@ -43,7 +43,7 @@ def as_json(value: Any) -> str:
     try:
         return jsonlite.dumps(value)
     except (ValueError, TypeError) as error:
-        raise NodeError("params", f"its params cannot be stored: {not_json(error)}", transient=False) from error
+        raise LastingError("params", f"its params cannot be stored: {not_json(error)}") from error
 
 
 def digest_of_text(text: str) -> str:
@@ -56,8 +56,6 @@ SHORT = 1024
 
 
 class Payloads:
-    """The payloads of one run."""
-
     def __init__(self, folder: str) -> None:
         self.folder = os.path.join(folder, "payloads")
 
@@ -197,10 +195,8 @@ class Ledger:
                 sync_folder(self.attempt)
             found = self._file = files.identity(self.path)
         if self._handle is None or found != self._file:
-            message = (
-                f"the journal `{self.path}` was removed or replaced while process {os.getpid()} was driving the run"
-            )
-            raise journal.JournalDamaged(message, WAY_OUT)
+            what = f"removed or replaced while process {os.getpid()} was driving the run"
+            raise journal.JournalDamaged(f"the journal `{self.path}` was {what}", WAY_OUT)
         return self._handle
 
     def _flush_later(self) -> None:

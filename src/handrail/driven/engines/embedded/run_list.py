@@ -17,27 +17,7 @@ import time
 
 from handrail.base import files, jsonlite
 from handrail.base.errors import StateError
-from handrail.driven.engines.embedded.run_folders import (
-    ABOUT,
-    JOURNAL,
-    LOCK,
-    SUMMARY,
-    WAY_OUT,
-    JournalFollower,
-    attempt_folders,
-    created_at,
-    created_file_time,
-    has_answer,
-    has_events,
-    has_program,
-    heard_at,
-    holder,
-    number_of,
-    read_about,
-    read_journal,
-    run_names,
-    stored_summary,
-)
+from handrail.driven.engines.embedded import run_folders
 from handrail.driven.runs.state import RunState
 from handrail.driven.runs.summary import Summary, shape_in, summarize, with_state
 
@@ -62,32 +42,34 @@ _NOW = ("id", "driver", "goes_on", "is_answered")
 
 def summaries(folder: str) -> list[Summary]:
     """The summaries of all runs in a folder, the oldest first. A damaged run does not prevent the others."""
-    found = [summary_of(os.path.join(folder, id_), id_) for id_ in run_names(folder)]
-    return sorted(found, key=lambda run: (run.created or 0.0, created_file_time(os.path.join(folder, run.id)), run.id))
+    found = [summary_of(os.path.join(folder, id_), id_) for id_ in run_folders.run_names(folder)]
+    return sorted(
+        found, key=lambda run: (run.created or 0.0, run_folders.created_file_time(os.path.join(folder, run.id)), run.id)
+    )
 
 
 def summary_of(folder: str, id_: str) -> Summary:
     try:
         return _read(folder, id_)
     except StateError as error:
-        return Summary(id_, "", "damaged", None, error.message, created_at(folder))
+        return Summary(id_, "", "damaged", None, error.message, run_folders.created_at(folder))
 
 
 def _read(folder: str, id_: str) -> Summary:
-    found = attempt_folders(folder)
+    found = run_folders.attempt_folders(folder)
     if not found:
-        raise StateError(f"the request of the run in `{folder}` is missing", WAY_OUT)
+        raise StateError(f"the request of the run in `{folder}` is missing", run_folders.WAY_OUT)
     attempt = found[-1]
     mark = mark_of(attempt)
     known = _stored(folder, id_, mark)
-    driver = holder(folder)
+    driver = run_folders.holder(folder)
     if known is not None:
         return _now(known, attempt, driver)
-    about = read_about(attempt)
-    state, scan = RunState(), read_journal(attempt)
+    about = run_folders.read_about(attempt)
+    state, scan = RunState(), run_folders.read_journal(attempt)
     _take(state, scan.records, attempt)
-    summary = summarize(id_, about, state, number_of(attempt), driver, heard_at(attempt))
-    summary = summary._replace(created=created_at(folder))
+    summary = summarize(id_, about, state, run_folders.number_of(attempt), driver, run_folders.heard_at(attempt))
+    summary = summary._replace(created=run_folders.created_at(folder))
     if driver is None and mark_of(attempt) == mark:
         _write(folder, summary, mark, scan.end)
     return _now(summary, attempt, driver)
@@ -95,7 +77,7 @@ def _read(folder: str, id_: str) -> Summary:
 
 def _now(summary: Summary, attempt: str, driver: int | None) -> Summary:
     """The summary with what is true only now."""
-    is_answered = summary.status == "waiting" and driver is None and has_answer(attempt)
+    is_answered = summary.status == "waiting" and driver is None and run_folders.has_answer(attempt)
     goes_on = _outlived(attempt, summary.status, driver)
     return summary._replace(driver=driver, goes_on=goes_on, is_answered=is_answered)
 
@@ -106,17 +88,17 @@ def _take(state: RunState, records: list[dict[str, Any]], attempt: str) -> None:
             for event in record["events"]:
                 state.take(event["type"], event, event["t"])
     except (KeyError, TypeError, AttributeError) as error:
-        raise StateError(f"the journal in `{attempt}` cannot be read: {error!r}", WAY_OUT) from error
+        raise StateError(f"the journal in `{attempt}` cannot be read: {error!r}", run_folders.WAY_OUT) from error
 
 
 def _outlived(attempt: str, status: str, driver: int | None) -> bool:
     """True if no process drives the run, but a program of it still runs, or the run was made a moment ago."""
     if status != "running" or driver is not None:
         return False
-    if has_program(attempt):
+    if run_folders.has_program(attempt):
         return True
-    begun = _time_of(os.path.join(attempt, ABOUT))
-    return time.time() - begun / 1e9 < PATIENCE and not has_events(attempt)
+    begun = _time_of(os.path.join(attempt, run_folders.ABOUT))
+    return time.time() - begun / 1e9 < PATIENCE and not run_folders.has_events(attempt)
 
 
 def store_summary(folder: str, ledger: Ledger, about: str | None) -> None:
@@ -127,28 +109,24 @@ def store_summary(folder: str, ledger: Ledger, about: str | None) -> None:
     if not ledger.records or ledger.state.status == "running":
         return
     try:
-        about = about if about is not None else read_about(ledger.attempt)
-        summary = summarize("", about, ledger.state, number_of(ledger.attempt), None)
+        about = about if about is not None else run_folders.read_about(ledger.attempt)
+        summary = summarize("", about, ledger.state, run_folders.number_of(ledger.attempt), None)
     except StateError:
         return
-    _write(folder, summary._replace(created=created_at(folder)), mark_of(ledger.attempt), ledger.end)
+    _write(folder, summary._replace(created=run_folders.created_at(folder)), mark_of(ledger.attempt), ledger.end)
 
 
 def mark_of(attempt: str) -> list[int]:
     """Identifies the content of an attempt: its number, and the size and time of its journal and its request."""
-    mark = [number_of(attempt)]
-    for name in (JOURNAL, ABOUT):
-        try:
-            seen = os.stat(os.path.join(attempt, name))
-            mark += [seen.st_size, seen.st_mtime_ns]
-        except OSError:
-            mark += [0, 0]
+    mark = [run_folders.number_of(attempt)]
+    for name in (run_folders.JOURNAL, run_folders.ABOUT):
+        mark += files.size_and_time(os.path.join(attempt, name))
     return mark
 
 
 def _stored(folder: str, id_: str, mark: list[int]) -> Summary | None:
     """The stored summary if it covers the journal with this mark, else None."""
-    data = stored_summary(folder)
+    data = run_folders.stored_summary(folder)
     if data is None or data.get("format") != FORMAT or data["mark"] != mark:
         return None
     if not _is(data["run"], _SHAPE):
@@ -205,7 +183,7 @@ def _write(folder: str, summary: Summary, mark: list[int], end: int) -> None:
     known = {"mark": mark, "end": 0 if summary.status == "running" else end}
     data = jsonlite.encode_line({"format": FORMAT, "id": os.path.basename(folder), **known, "run": row})
     with contextlib.suppress(OSError):
-        files.write_whole(os.path.join(folder, SUMMARY), data, durable=False)
+        files.write_whole(os.path.join(folder, run_folders.SUMMARY), data, durable=False)
 
 
 class RunsWatch:
@@ -241,7 +219,7 @@ class RunsWatch:
         for id_, followed in list(self._followed.items()):
             known, summary = self.runs[id_], followed.look(probes=probes)
             if summary is None:
-                self._locks[id_] = _time_of(os.path.join(self.folder, id_, LOCK))
+                self._locks[id_] = _time_of(os.path.join(self.folder, id_, run_folders.LOCK))
                 self._open(id_)
             else:
                 self.runs[id_] = summary
@@ -249,7 +227,7 @@ class RunsWatch:
         return has_changed
 
     def _look_at_all(self) -> bool:
-        names = set(run_names(self.folder, self.runs))
+        names = set(run_folders.run_names(self.folder, self.runs))
         gone = self.runs.keys() - names
         for id_ in gone:
             self.runs.pop(id_)
@@ -259,7 +237,7 @@ class RunsWatch:
 
     def _look(self, id_: str) -> bool:
         """Look at a run that no process drove. Reads its summary only if that may have changed."""
-        lock, known = _time_of(os.path.join(self.folder, id_, LOCK)), self.runs.get(id_)
+        lock, known = _time_of(os.path.join(self.folder, id_, run_folders.LOCK)), self.runs.get(id_)
         if known is not None and lock == self._locks.get(id_) and known.status != "damaged":
             return False
         self._locks[id_] = lock
@@ -282,16 +260,16 @@ class _FollowedRun:
     """A run that goes on. Its journal is read from where it was read last."""
 
     def __init__(self, home: str, summary: Summary) -> None:
-        attempts = attempt_folders(home)
+        attempts = run_folders.attempt_folders(home)
         if not attempts:
             raise StateError(f"the run in `{home}` was removed")
         self.home = home
         self.attempt = attempts[-1]
         self.summary = summary
-        self.path = os.path.join(self.attempt, JOURNAL)
-        self.shape = shape_in(read_about(self.attempt))
+        self.path = os.path.join(self.attempt, run_folders.JOURNAL)
+        self.shape = shape_in(run_folders.read_about(self.attempt))
         self.state, self.offset = RunState(), 0
-        self.follower = JournalFollower()
+        self.follower = run_folders.JournalFollower()
         self._read()
 
     @property
@@ -307,13 +285,13 @@ class _FollowedRun:
         try:
             if not self._read() and not probes:
                 return self.summary
-            driver = holder(self.home)
+            driver = run_folders.holder(self.home)
             goes_on = _outlived(self.attempt, self.state.status, driver)
-            if (driver is None and not goes_on) or attempt_folders(self.home)[-1:] != [self.attempt]:
+            if (driver is None and not goes_on) or run_folders.attempt_folders(self.home)[-1:] != [self.attempt]:
                 return None
         except StateError:
             return None
-        heard, old_last = heard_at(self.attempt), (self.summary.glance or {}).get("last") or 0.0
+        heard, old_last = run_folders.heard_at(self.attempt), (self.summary.glance or {}).get("last") or 0.0
         heard = max(old_last, heard if heard is not None and heard - old_last > COARSE else 0.0)
         self.summary = with_state(self.summary._replace(driver=driver, goes_on=goes_on), self.state, self.shape, heard)
         return self.summary
@@ -327,7 +305,4 @@ class _FollowedRun:
 
 def _time_of(path: str) -> int:
     """When a file or folder changed, in nanoseconds; 0 if it does not exist."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
+    return files.size_and_time(path)[1]

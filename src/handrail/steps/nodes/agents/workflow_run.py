@@ -20,18 +20,7 @@ from handrail.driven.forms import form_params
 from handrail.extensions.contracts import AgentJob, AgentSaid, Guide, GuideStatus, LastingError, Node, NodeContext, Work
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
-from handrail.steps.nodes.agents.agent_jobs import (
-    EXECUTOR,
-    MODEL,
-    PERMISSION,
-    ChosenAgent,
-    choose_agent,
-    correction_text,
-    denied_error,
-    job_for,
-    outcome_error,
-    run_job,
-)
+from handrail.steps.nodes.agents import agent_jobs
 
 NODE = Node(
     about="Drives an agent through a workflow, with its gates and checks, until it is done.",
@@ -45,9 +34,9 @@ NODE = Node(
             names="workflow",
         ),
         Field("task", SCALARS, "the task of the workflow"),
-        EXECUTOR,
-        MODEL,
-        PERMISSION,
+        agent_jobs.EXECUTOR,
+        agent_jobs.MODEL,
+        agent_jobs.PERMISSION,
     ),
     outputs={
         "session": "the session of the workflow",
@@ -69,14 +58,14 @@ GO_ON = "You were interrupted. Continue the workflow at its current phase."
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    guide, agent = context.guide, choose_agent(work, context)
+    guide, agent = context.guide, agent_jobs.choose_agent(work, context)
     executors = context.registry.executors()
     names = [name for name in context.registry.hosts() if name in executors]
     if guide is None or agent.route.agent not in names:
         message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(names)}"
         raise LastingError("agent-unguided", message)
     host = _latest(guide, agent.route.agent, context)
-    status, correction = guide.standing(host), correction_text(context)
+    status, correction = guide.standing(host), agent_jobs.correction_text(context)
     if status is not None and status.status not in OPEN and context.failure is not None:
         host = (agent.route.agent, _conversation(context, context.failures))  # it had ended: begin again
         status = guide.standing(host)
@@ -86,12 +75,12 @@ async def run(work: Work, context: NodeContext) -> Any:
         status = guide.begin(work.params["workflow"], as_text(work.params.get("task") or ""), host, context.run)
         correction_note = "" if correction is None else f"\n\nThis workflow was done before. {correction}"
         prompt = status.message + correction_note
-    job = job_for(agent, work, context, prompt)
+    job = agent_jobs.job_for(agent, work, context, prompt)
     job = replace(job, stubs=replace(guide.stubs, conversation=host[1]))
     outputs = await WorkflowDriver(agent, guide, context, host).drive(job, status)
     ended = guide.standing(host)
     if work.own_checks and ended is not None and ended.is_denied:
-        raise denied_error(agent.route.agent, Counter(tool for tool, _ in ended.denied))
+        raise agent_jobs.denied_error(agent.route.agent, Counter(tool for tool, _ in ended.denied))
     return outputs
 
 
@@ -113,7 +102,9 @@ def _conversation(context: NodeContext, failures: int) -> str:
 class WorkflowDriver:
     """Calls one agent until it has finished one workflow."""
 
-    def __init__(self, agent: ChosenAgent, guide: Guide, context: NodeContext, host: tuple[str, str]) -> None:
+    def __init__(
+        self, agent: agent_jobs.ChosenAgent, guide: Guide, context: NodeContext, host: tuple[str, str]
+    ) -> None:
         self.agent = agent
         self.guide = guide
         self.context = context
@@ -160,12 +151,12 @@ class WorkflowDriver:
                 continue
             thread = self.guide.thread(self.host)
             fresh = self.host[1] if thread is None else None
-            result = await run_job(self.agent, replace(job, session=thread, new_session=fresh), context)
+            result = await agent_jobs.run_job(self.agent, replace(job, session=thread, new_session=fresh), context)
             self._tell_news()
             self.calls += 1
             steps, before, status = status.steps, len(status.denied), self._status()
             self._tell_denied(status.denied[before:], result["denied"])
-            error = outcome_error(result)
+            error = agent_jobs.outcome_error(result)
             if status.status not in OPEN:
                 break
             if status.asks is not None:

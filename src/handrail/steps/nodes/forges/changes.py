@@ -13,15 +13,7 @@ from handrail.extensions.contracts import LastingError, Node, NodeContext, OneNo
 from handrail.source.fields import Field
 from handrail.source.values import shown
 from handrail.steps.nodes.files import json_bytes, output_files, time_text, utf8_bytes
-from handrail.steps.nodes.forges.documents import (
-    FORGE_MODULES,
-    OUTPUT_NAMES,
-    OWN_SCHEMA,
-    change_node,
-    document,
-    fenced,
-    one_line,
-)
+from handrail.steps.nodes.forges import documents
 from handrail.steps.nodes.params import path_param
 from handrail.steps.services.forges import FORGES, ForgeItem, ForgeName
 from handrail.steps.services.github import fetch_diff
@@ -30,7 +22,7 @@ DIFF_FILE = path_param("diffFile", "a file for the whole difference, as git writ
 
 
 async def _fetch_diff(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    files, forge = output_files(work, context, *OUTPUT_NAMES, DIFF_FILE.name), FORGE_MODULES[kind]
+    files, forge = output_files(work, context, *documents.OUTPUT_NAMES, DIFF_FILE.name), documents.FORGE_MODULES[kind]
     target = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
         data = await forge.fetch_changes(service, target, time_text())
@@ -52,29 +44,29 @@ def _diff_markdown(kind: ForgeName, target: ForgeItem, data: dict[str, Any]) -> 
     about = data[words.member]
     facts = {
         words.change.capitalize(): target.page,
-        "State": f"{one_line(about['state'])}{' (draft)' if about['draft'] else ''}",
-        "Branches": f"{one_line(about['source_branch'])} → {one_line(about['target_branch'])}",
-        "Commit": one_line(about["sha"]),
-        "Author": one_line(about["author"]),
-        "Updated": one_line(about["updated_at"]),
+        "State": f"{documents.one_line(about['state'])}{' (draft)' if about['draft'] else ''}",
+        "Branches": f"{documents.one_line(about['source_branch'])} → {documents.one_line(about['target_branch'])}",
+        "Commit": documents.one_line(about["sha"]),
+        "Author": documents.one_line(about["author"]),
+        "Updated": documents.one_line(about["updated_at"]),
         "Changed files": str(len(files)),
     }
     description = about["description"].strip()
     sections = [("Description", description)] if description else []
     for file in files:
-        moved = f" (from {one_line(file['old_path'])})" if file["old_path"] != file["new_path"] else ""
-        heading = f"{one_line(file['new_path'])}: {file['change_type']}{moved}"
-        sections.append((heading, fenced(file["diff"], "diff")))
-    title, nothing = f"{target.name} {one_line(about['title'])}", "No changes were found."
+        moved = f" (from {documents.one_line(file['old_path'])})" if file["old_path"] != file["new_path"] else ""
+        heading = f"{documents.one_line(file['new_path'])}: {file['change_type']}{moved}"
+        sections.append((heading, documents.fenced(file["diff"], "diff")))
+    title, nothing = f"{target.name} {documents.one_line(about['title'])}", "No changes were found."
     if files or kind == "github":
         sections += [] if files else [("Changes", nothing)]
-        return document(title, facts, sections, "")
-    text = document(title, facts, sections, nothing)
+        return documents.document(title, facts, sections, "")
+    text = documents.document(title, facts, sections, nothing)
     return f"{text}\n{nothing}\n" if sections else text
 
 
 _FILES_COUNT = {"filesCount": "how many files are changed"}
-GITHUB_DIFF = change_node(
+GITHUB_DIFF = documents.change_node(
     "github",
     "`github-pr-diff/v1`",
     Node(
@@ -89,7 +81,7 @@ GITHUB_DIFF = change_node(
     ),
     _fetch_diff,
 )
-GITLAB_DIFF = change_node(
+GITLAB_DIFF = documents.change_node(
     "gitlab",
     "`gitlab-mr-diff/v1`",
     Node(
@@ -104,7 +96,7 @@ COMMIT = Field("commit", ("text", "null"), "the whole hash of a commit; by defau
 
 
 async def _fetch_checks(kind: ForgeName, reference: str, work: Work, context: NodeContext) -> dict[str, Any]:
-    files, forge = output_files(work, context, *OUTPUT_NAMES), FORGE_MODULES[kind]
+    files, forge = output_files(work, context, *documents.OUTPUT_NAMES), documents.FORGE_MODULES[kind]
     commit = _full_commit(work.params.get("commit"))
     target = forge.change(reference, context.env)
     async with forge.open_service(context.env) as service:
@@ -139,16 +131,16 @@ def _full_commit(value: str | None) -> str | None:
 
 def _checks_markdown(kind: ForgeName, target: ForgeItem, data: dict[str, Any]) -> str:
     """The checks for people and agents. What failed comes first."""
-    change, commit = FORGES[kind].change.capitalize(), one_line(data["commit"])
+    change, commit = FORGES[kind].change.capitalize(), documents.one_line(data["commit"])
     facts = {change: target.page, "Commit": commit, "State": data["state"]}
     sections = []
     for check in sorted(data["checks"], key=lambda check: str(check["state"])):
-        about = [f"- State: {check['state']} ({one_line(check['result'])})"]
-        about += [f"- Page: {one_line(check['url'])}"] if check["url"] else []
-        words = f"\n\n{fenced(check['text'])}" if check["text"].strip() else ""
-        sections.append((one_line(check["name"]), "\n".join(about) + words))
-    title = f"Checks of {target.name} in {one_line(target.project)}"
-    return document(title, facts, sections, "There are no checks.")
+        about = [f"- State: {check['state']} ({documents.one_line(check['result'])})"]
+        about += [f"- Page: {documents.one_line(check['url'])}"] if check["url"] else []
+        words = f"\n\n{documents.fenced(check['text'])}" if check["text"].strip() else ""
+        sections.append((documents.one_line(check["name"]), "\n".join(about) + words))
+    title = f"Checks of {target.name} in {documents.one_line(target.project)}"
+    return documents.document(title, facts, sections, "There are no checks.")
 
 
 def _checks_node(kind: ForgeName | None, schema: str, about: str) -> OneNode:
@@ -167,7 +159,7 @@ def _checks_node(kind: ForgeName | None, schema: str, about: str) -> OneNode:
             "passedCount": "how many checks passed; those that were skipped count as passed",
         },
     )
-    return change_node(kind, schema, node, _fetch_checks)
+    return documents.change_node(kind, schema, node, _fetch_checks)
 
 
 GITHUB_CHECKS = _checks_node(
@@ -184,7 +176,7 @@ GITLAB_CHECKS = _checks_node(
 )
 CHANGE_CHECKS = _checks_node(
     None,
-    OWN_SCHEMA,
+    documents.OWN_SCHEMA,
     "Fetches the checks of a pull request of GitHub (`github-checks`) or of a merge request of GitLab "
     "(`gitlab-checks`).",
 )

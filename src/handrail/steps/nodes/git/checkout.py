@@ -20,15 +20,7 @@ from handrail.source.fields import Field
 from handrail.source.plain_text import some
 from handrail.source.values import as_text, shown
 from handrail.steps.nodes.files import path_inside, write_json, write_text
-from handrail.steps.nodes.git.commands import (
-    CWD,
-    ChangedFile,
-    Repository,
-    git_environment,
-    git_error,
-    open_repository,
-    shown_name,
-)
+from handrail.steps.nodes.git import commands
 from handrail.steps.nodes.params import path_param, text_param, unused_param
 
 MOST_DIFF = 4 * 1024 * 1024
@@ -40,7 +32,7 @@ _STATUS = Node(
         path_param("outputFile", "a file for all outputs, as JSON"),
         path_param("diffOutputFile", "a file for `diff`", required=False),
         Field("mayBeClean", ("boolean",), "do not fail if nothing is changed", default=False),
-        CWD,
+        commands.CWD,
         unused_param("labelText"),
     ),
     others="ignored",
@@ -58,14 +50,14 @@ async def _find_changes(work: Work, context: NodeContext) -> Any:
     target, diff_target = work.params["outputFile"], work.params.get("diffOutputFile")
     for path in filter(None, (target, diff_target)):
         path_inside(context, path)
-    repository = await open_repository(work, context)
+    repository = await commands.open_repository(work, context)
     changes = await repository.changes()
     if not changes and not work.params["mayBeClean"]:
         raise LastingError("no-changes", "git reports no changed files")
     diff = await _diff(repository, "--cached") + await _diff(repository)
     value = {
         "files": [_entry(change) for change in changes],
-        "names": [shown_name(change.name) for change in changes],
+        "names": [commands.shown_name(change.name) for change in changes],
         "diff": diff,
         "diffStat": await _diff(repository, "--cached", "--stat") + await _diff(repository, "--stat"),
     }
@@ -75,19 +67,19 @@ async def _find_changes(work: Work, context: NodeContext) -> Any:
     return value
 
 
-async def _diff(repository: Repository, *more: str) -> str:
+async def _diff(repository: commands.Repository, *more: str) -> str:
     output = await repository.tell(*DIFF, *more, most=MOST_DIFF)
     if output.exit_code != 0:
-        raise git_error("diff", output.exit_code, output.errors)
+        raise commands.git_error("diff", output.exit_code, output.errors)
     text = output.data.decode("utf-8", "replace")
     return f"{text}\n… {output.left_out} bytes after this were left out\n" if output.left_out else text
 
 
-def _entry(change: ChangedFile) -> dict[str, Any]:
+def _entry(change: commands.ChangedFile) -> dict[str, Any]:
     index, tree = change.xy[0], change.xy[1]
-    entry = {"xy": change.xy, "indexStatus": index, "workTreeStatus": tree, "file": shown_name(change.name)}
+    entry = {"xy": change.xy, "indexStatus": index, "workTreeStatus": tree, "file": commands.shown_name(change.name)}
     if change.original is not None:
-        entry["originalFile"] = shown_name(change.original)
+        entry["originalFile"] = commands.shown_name(change.original)
     return {**entry, "staged": index not in " ?", "type": _type(change.xy)}
 
 
@@ -113,7 +105,7 @@ _BRANCH = Node(
             also=("from", "startPoint"),
         ),
         Field("allowDirty", ("boolean",), "take uncommitted changes along to the branch", default=False),
-        CWD,
+        commands.CWD,
     ),
     outputs={
         "branch": "the name of the branch",
@@ -126,7 +118,7 @@ _BRANCH = Node(
 
 async def _switch_branch(work: Work, context: NodeContext) -> Any:
     """Running it again changes nothing."""
-    repository = await open_repository(work, context)
+    repository = await commands.open_repository(work, context)
     name = await repository.checked_branch(work.params["name"], "name")
     current = await repository.branch()
     existing = await repository.commit_at(f"refs/heads/{name}")
@@ -140,20 +132,18 @@ async def _switch_branch(work: Work, context: NodeContext) -> Any:
     return {"branch": name, "created": not before["existed"], "commit": commit, "previous": before["branch"]}
 
 
-async def _refuse_changes(repository: Repository, name: str) -> None:
-    changes = await repository.changes()
-    if changes:
-        files = some([shown_name(change.name) for change in changes])
+async def _refuse_changes(repository: commands.Repository, name: str) -> None:
+    if changes := await repository.changes():
+        files = some([commands.shown_name(change.name) for change in changes])
         message = f"there are uncommitted changes, so the branch is not changed to `{name}`: {files}"
         raise LastingError("git-dirty", message)
 
 
-async def _base(repository: Repository, params: dict[str, Any]) -> str:
+async def _base(repository: commands.Repository, params: dict[str, Any]) -> str:
     """The commit that the base means: here, or else on `origin`."""
     base = "HEAD" if params.get("base") is None else params["base"].strip()
     for place in (base, f"refs/remotes/origin/{base}"):
-        commit = await repository.commit_at(place)
-        if commit is not None:
+        if (commit := await repository.commit_at(place)) is not None:
             return commit
     problem = "there is no commit yet" if base == "HEAD" else f"there is no branch, tag or commit `{shown(base, 80)}`"
     raise LastingError("git-missing", f"`base`: {problem}")
@@ -195,7 +185,7 @@ class _WorktreeAction:
         self.context = context
         self.folders = UserFolders(context.env)
         self.records = WorktreeRecords(self.folders)
-        self.env = git_environment(work, context)
+        self.env = commands.git_environment(work, context)
         self.run = context.run or "step"
         self.branch, self.base = ((work.params.get(name) or "").strip() or None for name in ("branch", "base"))
 

@@ -168,8 +168,7 @@ class Repository:
         """Those of these hooks that git would run, each with the beginning of its digest. Empty if there are none."""
         digests = []
         for name in names:
-            path = await self.hook_path(name)
-            if path is not None:
+            if (path := await self.hook_path(name)) is not None:
                 try:
                     digest = hashlib.sha256(read_limited(path, LARGEST_HOOK)).hexdigest()[:16]
                 except Unreadable as error:

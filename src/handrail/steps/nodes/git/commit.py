@@ -21,18 +21,7 @@ from handrail.settings.secrets import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain_text import some
 from handrail.source.values import as_text
-from handrail.steps.nodes.git.commands import (
-    COMMIT_HOOKS,
-    CWD,
-    LINES,
-    MOST_STAT,
-    STAT,
-    ChangedFile,
-    Repository,
-    hook_facts,
-    open_repository,
-    shown_name,
-)
+from handrail.steps.nodes.git import commands
 from handrail.steps.nodes.params import unused_param
 
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
@@ -45,7 +34,7 @@ class PlannedCommit(NamedTuple):
     changes: str
 
 
-async def planned_commit(repository: Repository, names: Sequence[bytes]) -> PlannedCommit:
+async def planned_commit(repository: commands.Repository, names: Sequence[bytes]) -> PlannedCommit:
     """The tree with these files as they are now; without names, with what is staged."""
     with tempfile.TemporaryDirectory(prefix="handrail-") as folder:
         aside = await _separate_repository(repository, folder)
@@ -55,7 +44,7 @@ async def planned_commit(repository: Repository, names: Sequence[bytes]) -> Plan
             await aside.perform("--literal-pathspecs", "add", "--all", *FROM_STDIN, stdin=b"\0".join(names))
         tree = (await aside.read("write-tree")).decode().strip()
         empty = (await aside.read("hash-object", "-t", "tree", "--stdin", "-w", stdin=b"")).decode().strip()
-        output = await aside.tell("diff", *STAT, head or empty, tree, "--", most=MOST_STAT)
+        output = await aside.tell("diff", *commands.STAT, head or empty, tree, "--", most=commands.MOST_STAT)
         changes = output.data.decode("utf-8", "replace").rstrip()
     if not changes:
         raise _nothing_to_commit(names)
@@ -67,7 +56,7 @@ def _nothing_to_commit(names: Sequence[bytes]) -> NodeError:
     return LastingError("nothing-to-commit", f"there is nothing to commit: {reason}")
 
 
-async def _separate_repository(repository: Repository, folder: str) -> Repository:
+async def _separate_repository(repository: commands.Repository, folder: str) -> commands.Repository:
     """The same repository, but what is added goes to a copy of the index and to another folder of objects."""
     index, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
     paths = (await repository.read("rev-parse", "--git-path", "index", "--git-path", "objects")).split(b"\n")
@@ -89,7 +78,7 @@ NODE = Node(
     params=(
         Field("message", SCALARS, "the message of the commit", required=True, shortest=1),
         Field("files", ("list",), "the files, relative to `cwd`", required=True, items=("text",)),
-        CWD,
+        commands.CWD,
         unused_param("labelText"),
     ),
     others="ignored",
@@ -100,11 +89,10 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     message = _message(work.params["message"])
-    repository = await open_repository(work, context)
+    repository = await commands.open_repository(work, context)
     before = as_text(context.remember("head", await repository.head()))
     action = " ".join(f"handrail {context.key}".split())
-    commit = await _earlier_commit(repository, before, action)
-    if commit is not None:
+    if (commit := await _earlier_commit(repository, before, action)) is not None:
         line = await repository.read("log", "-1", "--no-color", "--no-show-signature", "--format=%h %s", commit)
         return {"output": line.decode("utf-8", "replace"), "commitHash": commit}
     await _refuse_strangers(repository)
@@ -120,7 +108,7 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 async def preview(work: Work, context: NodeContext) -> Preview:
     message = _message(work.params["message"])
-    repository = await open_repository(work, context)
+    repository = await commands.open_repository(work, context)
     await _refuse_strangers(repository)
     commit = await _commit_of_params(repository, work)
     branch = await repository.branch() or "no branch is checked out"
@@ -128,24 +116,24 @@ async def preview(work: Work, context: NodeContext) -> Preview:
     facts = (("Branch", branch), ("Message", message.strip()), ("Changes", commit.changes))
     return Preview(
         title=f"Commit to `{branch}`: {message.strip().splitlines()[0]}",
-        facts=(*facts, *hook_facts(state["hooks"])),
+        facts=(*facts, *commands.hook_facts(state["hooks"])),
         state=state,
         where={"branch": branch},
     )
 
 
-async def _commit_of_params(repository: Repository, work: Work) -> PlannedCommit:
+async def _commit_of_params(repository: commands.Repository, work: Work) -> PlannedCommit:
     names, own = await _own_changes(repository, work.params["files"])
     return await planned_commit(repository, names + _earlier_names(own))
 
 
-async def _state(repository: Repository, commit: PlannedCommit) -> dict[str, str]:
+async def _state(repository: commands.Repository, commit: PlannedCommit) -> dict[str, str]:
     """The state that an approval of this commit is for."""
     return {
         "branch": await repository.branch() or "none",
         "commit": await repository.head() or "none",
         "files": commit.tree,
-        "hooks": await repository.hook_digests(COMMIT_HOOKS),
+        "hooks": await repository.hook_digests(commands.COMMIT_HOOKS),
     }
 
 
@@ -156,7 +144,7 @@ def _message(value: Any) -> str:
     return message
 
 
-async def _earlier_commit(repository: Repository, before: str, action: str) -> str | None:
+async def _earlier_commit(repository: commands.Repository, before: str, action: str) -> str | None:
     """The commit that this step made before it was interrupted, if it is still part of the branch."""
     if await repository.head() == before:
         return None
@@ -170,20 +158,21 @@ async def _earlier_commit(repository: Repository, before: str, action: str) -> s
     return None
 
 
-async def _contains(repository: Repository, branch: str, commit: str) -> bool:
+async def _contains(repository: commands.Repository, branch: str, commit: str) -> bool:
     return (await repository.tell("merge-base", "--is-ancestor", commit, branch)).exit_code == 0
 
 
-async def _refuse_strangers(repository: Repository) -> None:
+async def _refuse_strangers(repository: commands.Repository) -> None:
     """Fail before anything is changed if git does not know who commits."""
     for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
         output = await repository.tell("var", name)
         if output.exit_code != 0:
             cure = "`git config user.name NAME` and `git config user.email ADDRESS` tell it"
-            raise LastingError("git-identity", f"git does not know who commits; {cure}: {tail(output.errors, LINES)}")
+            message = f"git does not know who commits; {cure}: {tail(output.errors, commands.LINES)}"
+            raise LastingError("git-identity", message)
 
 
-async def _add(repository: Repository, files: list[str], context: NodeContext) -> list[bytes]:
+async def _add(repository: commands.Repository, files: list[str], context: NodeContext) -> list[bytes]:
     """Add the files. Returns the paths for `git commit`; none if it has to commit all that is staged."""
     names, own = await _own_changes(repository, files)
     new = _names_to_add(names, own)
@@ -204,7 +193,7 @@ async def _add(repository: Repository, files: list[str], context: NodeContext) -
     return names if others else []
 
 
-async def _secret_in(repository: Repository, names: list[bytes], context: NodeContext) -> str | None:
+async def _secret_in(repository: commands.Repository, names: list[bytes], context: NodeContext) -> str | None:
     """The variable whose secret value staged lines add to these files; to any file if there are no names."""
     secrets = Secrets(context.env, context.secrets)
     if not secrets:
@@ -219,22 +208,23 @@ async def _secret_in(repository: Repository, names: list[bytes], context: NodeCo
     return None
 
 
-async def _own_changes(repository: Repository, files: list[str]) -> tuple[list[bytes], list[ChangedFile]]:
+async def _own_changes(
+    repository: commands.Repository, files: list[str]
+) -> tuple[list[bytes], list[commands.ChangedFile]]:
     """The names of the given files, and what has changed in them. Raises `NodeError` for a merge conflict."""
     changes = await repository.changes()
     names = _names(repository, files, changes)
     own = [change for change in changes if _is_in(change.name, set(names))]
-    conflicts = [shown_name(change.name) for change in own if change.is_conflict]
-    if conflicts:
+    if conflicts := [commands.shown_name(change.name) for change in own if change.is_conflict]:
         raise LastingError("git-conflict", f"files have merge conflicts: {some(conflicts)}")
     return names, own
 
 
-def _earlier_names(own: list[ChangedFile]) -> list[bytes]:
+def _earlier_names(own: list[commands.ChangedFile]) -> list[bytes]:
     return [change.original for change in own if change.original is not None and "R" in change.xy]
 
 
-def _names_to_add(names: list[bytes], own: list[ChangedFile]) -> list[bytes]:
+def _names_to_add(names: list[bytes], own: list[commands.ChangedFile]) -> list[bytes]:
     """The names to add. A file whose removal is staged is not among them: `git add` does not know it any more."""
     trees = {change.name.rstrip(b"/"): change.xy[1] for change in own}
 
@@ -245,14 +235,14 @@ def _names_to_add(names: list[bytes], own: list[ChangedFile]) -> list[bytes]:
     return [name for name in names if not is_staged(name)]
 
 
-def _names(repository: Repository, files: list[str], changes: list[ChangedFile]) -> list[bytes]:
+def _names(repository: commands.Repository, files: list[str], changes: list[commands.ChangedFile]) -> list[bytes]:
     """The names of the given files in the folder, as bytes. Raises `NodeError` for a path out of it."""
-    by_name = {shown_name(change.name): change.name for change in changes}
+    by_name = {commands.shown_name(change.name): change.name for change in changes}
     names = [by_name[file] if file in by_name else _inside(repository, file) for file in files]
     return list(dict.fromkeys(name.rstrip(b"/") for name in names))
 
 
-def _inside(repository: Repository, file: str) -> bytes:
+def _inside(repository: commands.Repository, file: str) -> bytes:
     """A path relative to the folder. Its last part may be a link: git commits the link itself."""
     folder = repository.folder
     parent, last = os.path.split(os.path.join(folder, file).rstrip("/"))

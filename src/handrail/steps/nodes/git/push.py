@@ -18,17 +18,7 @@ from handrail.extensions.contracts import LastingError, Node, NodeContext, NodeE
 from handrail.settings.environment import with_git_settings
 from handrail.source.fields import Field
 from handrail.source.plain_text import counted
-from handrail.steps.nodes.git.commands import (
-    CWD,
-    LINES,
-    PRE_PUSH,
-    REMOTE,
-    Repository,
-    hook_facts,
-    new_commits,
-    open_repository,
-    overwritten_commits,
-)
+from handrail.steps.nodes.git import commands
 from handrail.steps.services.addresses import parse_remote, password_of, public_address
 from handrail.steps.services.forges import GitLogin, git_login
 
@@ -52,8 +42,8 @@ class Transport:
     and `addresses` are for people: the first place that a push goes to, and all of them.
     """
 
-    plain: Repository
-    git: Repository
+    plain: commands.Repository
+    git: commands.Repository
     name: str
     target: str
     source: str
@@ -88,14 +78,15 @@ class Transport:
             rejections = [line for line in output.data.decode("utf-8", "replace").splitlines() if line.startswith("!")]
             if not rejections:
                 raise self._failure("push", output)
-            reason = self._clean("\n".join([rejections[0].split("\t")[-1], tail(output.errors, LINES)]).strip())
+            text = "\n".join([rejections[0].split("\t")[-1], tail(output.errors, commands.LINES)])
+            reason = self._clean(text.strip())
             raise LastingError("git-rejected", f"`{self.address}` does not take the commit: {reason}")
         if self.has_token:  # git does this itself if it knows the name of the remote
             await self.plain.tell("update-ref", f"refs/remotes/{self.name}/{ref.removeprefix('refs/heads/')}", commit)
 
     async def _check_hook(self, line: str) -> None:
         """Run the hook `pre-push` as git would, but without the token."""
-        path = await self.plain.hook_path(PRE_PUSH)
+        path = await self.plain.hook_path(commands.PRE_PUSH)
         if path is None:
             return
         top = os.fsdecode((await self.plain.read("rev-parse", "--show-toplevel")).removesuffix(b"\n"))
@@ -111,11 +102,11 @@ class Transport:
         if result.timed_out:
             raise NodeError("timeout", f"the hook `pre-push` was not done after {counted(task.timeout, 'second')}")
         if result.exit_code != 0:
-            words = self._clean(tail(result.output, LINES))
+            words = self._clean(tail(result.output, commands.LINES))
             raise NodeError("git-failed", f"the hook `pre-push` ended with {result.exit_code}: {words}")
 
     def _failure(self, command: str, output: CapturedOutput) -> NodeError:
-        words = self._clean(tail(output.errors, LINES))
+        words = self._clean(tail(output.errors, commands.LINES))
         if any(refusal in output.errors for refusal in _REFUSED):
             cure = "set GITHUB_TOKEN or GITLAB_TOKEN for the configured forge, or let git log in without a question"
             return LastingError("git-login", f"`{self.address}` does not accept the login; {cure}: {words}")
@@ -127,7 +118,7 @@ class Transport:
         return text
 
 
-async def open_transport(repository: Repository, name: str, work: Work, context: NodeContext) -> Transport:
+async def open_transport(repository: commands.Repository, name: str, work: Work, context: NodeContext) -> Transport:
     places = (await repository.remote_address(name, "--push", "--all")).splitlines()
     address = places[0]
     login, password = git_login(parse_remote(address), context.env), password_of(address)
@@ -174,11 +165,11 @@ NODE = Node(
     "of others are never overwritten, unless `force` is true and nobody has pushed in the meantime. Over HTTPS it uses "
     "GITHUB_TOKEN or GITLAB_TOKEN for the configured host, else what git is set up for.",
     params=(
-        REMOTE,
+        commands.REMOTE,
         Field("branch", ("text", "null"), "the branch; by default the one that is checked out"),
         Field("to", ("text", "null"), "the name of the branch on the remote; by default the same"),
         Field("force", ("boolean",), "overwrite the branch of the remote", default=False),
-        CWD,
+        commands.CWD,
     ),
     outputs={
         "remote": "the name of the remote",
@@ -194,7 +185,7 @@ NODE = Node(
 class Push(NamedTuple):
     """What to push where. `remote_commit` is where the branch of the remote is; None if it has no such branch."""
 
-    repository: Repository
+    repository: commands.Repository
     at: Transport
     branch: str
     to: str
@@ -216,7 +207,7 @@ class Push(NamedTuple):
             "commit": self.commit,
             "commit on the remote": self.remote_commit or "none",
             "address": " ".join(self.at.addresses),
-            "hooks": await self.repository.hook_digests([PRE_PUSH]),
+            "hooks": await self.repository.hook_digests([commands.PRE_PUSH]),
         }
 
 
@@ -244,8 +235,8 @@ async def preview(work: Work, context: NodeContext) -> Preview:
     push = await _prepared(work, context)
     repository, state = push.repository, await push.state()
     old = push.remote_commit
-    new = await new_commits(repository, push.commit, old, push.at.name)
-    overwritten = await overwritten_commits(repository, push.commit, old) if push.is_forced else None
+    new = await commands.new_commits(repository, push.commit, old, push.at.name)
+    overwritten = await commands.overwritten_commits(repository, push.commit, old) if push.is_forced else None
     remote_state = "a new branch" if old is None else "it has the commit already" if push.is_done else f"at {old}"
     facts = (
         ("Remote", "\n".join((push.at.name, *push.at.addresses))),
@@ -254,7 +245,7 @@ async def preview(work: Work, context: NodeContext) -> Preview:
         ("Forced", f"yes, it overwrites:\n{overwritten}" if overwritten else "yes" if push.is_forced else "no"),
         ("New commits", new.commits),
         ("Changes", new.changes),
-        *hook_facts(state["hooks"]),
+        *commands.hook_facts(state["hooks"]),
     )
     is_forced = "true" if push.is_forced else "false"
     return Preview(
@@ -267,7 +258,7 @@ async def preview(work: Work, context: NodeContext) -> Preview:
 
 
 async def _prepared(work: Work, context: NodeContext) -> Push:
-    repository = await open_repository(work, context)
+    repository = await commands.open_repository(work, context)
     is_forced = work.params["force"]
     branch = await repository.branch_of_param(work.params, "branch", "pushed")
     to = branch if work.params.get("to") is None else await repository.checked_branch(work.params["to"], "to")

@@ -18,14 +18,8 @@ from handrail.source.plain_text import command_line, counted
 from handrail.source.values import as_text, shown
 from handrail.steps.nodes.params import unused_param
 from handrail.steps.nodes.programs import refuse_missing_program
+from handrail.steps.services import chat
 from handrail.steps.services.addresses import host_of
-from handrail.steps.services.chat import (
-    send_telegram,
-    send_to_webhook,
-    telegram_bot,
-    telegram_text,
-    webhook_address,
-)
 
 PROGRAM_SECONDS = 30.0
 LONGEST_ON_DESKTOP = 500
@@ -86,7 +80,7 @@ async def _run_program(argv: list[str], stdin: str | None, message: Message, con
 
 
 def _telegram_chat(context: NodeContext) -> str:
-    return f"the chat of TELEGRAM_CHAT_ID, by `{host_of(telegram_bot(context.env).api)}`"
+    return f"the chat of TELEGRAM_CHAT_ID, by `{host_of(chat.telegram_bot(context.env).api)}`"
 
 
 class Delivery(NamedTuple):
@@ -98,12 +92,12 @@ class Delivery(NamedTuple):
 
 CHANNELS = {
     "telegram": Delivery(
-        lambda message, context: send_telegram(telegram_bot(context.env), message.whole),
+        lambda message, context: chat.send_telegram(chat.telegram_bot(context.env), message.whole),
         lambda _, context: _telegram_chat(context),
     ),
     "webhook": Delivery(
-        lambda message, context: send_to_webhook(webhook_address(context.env), message.whole),
-        lambda _, context: f"at `{host_of(webhook_address(context.env))}`",
+        lambda message, context: chat.send_to_webhook(chat.webhook_address(context.env), message.whole),
+        lambda _, context: f"at `{host_of(chat.webhook_address(context.env))}`",
     ),
     "desktop": Delivery(_desktop, lambda *_: "on this machine"),
     "command": Delivery(_command, lambda message, _: command_line(*message.argv)),
@@ -217,7 +211,7 @@ async def _notify_by_telegram(work: Work, context: NodeContext) -> Any:
     text = _masked_text(work, context)
     try:
         _refuse_blank(text)
-        id_ = await send_telegram(telegram_bot(context.env), text)
+        id_ = await chat.send_telegram(chat.telegram_bot(context.env), text)
     except NodeError as error:
         return {"success": False, "messageId": None, "reason": error.message}
     return {"success": True, "messageId": id_, "reason": None}
@@ -226,7 +220,7 @@ async def _notify_by_telegram(work: Work, context: NodeContext) -> Any:
 async def _preview_telegram(work: Work, context: NodeContext) -> Preview:
     text = _masked_text(work, context)
     _refuse_blank(text)
-    facts = (("Channel", _telegram_chat(context)), ("Text", telegram_text(text)))
+    facts = (("Channel", _telegram_chat(context)), ("Text", chat.telegram_text(text)))
     return Preview(title="Send a message to your Telegram chat", facts=facts)
 
 
