@@ -191,7 +191,7 @@ def comparable(text: str) -> str:
 
 def test_the_table_of_hosts_shows_the_pinned_versions_and_every_row() -> None:
     """`make hosts-table` measures it."""
-    page = (ROOT / "docs" / "reference" / "hosts.md").read_text(encoding="utf-8")
+    page, _, seen = (ROOT / "docs" / "reference" / "hosts.md").read_text(encoding="utf-8").partition("\n## What the ")
     pins = re.findall(r"^want (\w+) \1 \S+@([\d.]+)$", (ROOT / "scripts" / "agents").read_text(), re.MULTILINE)
     pins += re.findall(r"^want (claude) \. \S+@([\d.]+)$", (ROOT / "scripts" / "agents").read_text(), re.MULTILINE)
     assert {name for name, _ in pins} == {name for name, row in registry.AGENTS.items() if "offline" in row}
@@ -199,6 +199,10 @@ def test_the_table_of_hosts_shows_the_pinned_versions_and_every_row() -> None:
     assert {cell.strip() for cell in head[1:]} == {f"{name} {version}" for name, version in pins}
     assert [cells[0].strip() for cells in rows[1:]] == [*ORDER]
     assert {cell.strip() for cells in rows[1:] for cell in cells[1:]} <= {"hard", "partial", "none", "unknown", "–"}
+    names, _, *rows = [line.strip("|").split("|") for line in seen.splitlines() if line.startswith("|")]
+    assert {name.strip() for name in names[1:]} == {name for name, _ in pins}
+    words = ("ended", "stands", "notices", "stopped")
+    assert [word for word, cells in zip(words, rows, strict=True) if word not in cells[0] or not all(cells)] == []
 
 
 def test_every_test_that_a_design_note_names_exists() -> None:

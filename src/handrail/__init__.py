@@ -10,3 +10,10 @@ FOR_ONE_CALL = "HANDRAIL_FOR_ONE_CALL"
 NAMED_AGENT = "acp"
 """The agent with names of its own: `acp:NAME`. The settings of the user say which program each name means."""
 TOOLS = ("bash", "edit", "read", "write")  # Handrail's own names of tools
+CANCEL_POLICIES = ("agent", "ask", "person")
+"""Who may cancel a workflow, the loosest first. `settings/sections.py` says what each means."""
+
+
+def strictest_policy(*policies: str) -> str:
+    """The strictest of these policies of `cancel`; empty if none of them is one."""
+    return next((policy for policy in reversed(CANCEL_POLICIES) if policy in policies), "")

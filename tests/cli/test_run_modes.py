@@ -148,6 +148,7 @@ def test_ctrl_c_kills_the_programs_and_the_run_can_be_resumed(project: Project) 
     assert "handrail resume" in err
     assert not Path(f"/proc/{pid}").exists()
     id_ = project.json("runs")["runs"][0]["run"]
+    assert "cancelled by a signal (SIGINT)" in project.run("log", id_).out
     project.write("ready", "")
     assert project.json("resume", id_)["status"] == "completed"
 

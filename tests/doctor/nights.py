@@ -166,6 +166,22 @@ def _opencode(night: Night) -> None:
     night.project.write("opencode.json", '{"permission": {"edit": "allow", "bash": "deny"}}')
 
 
+def _codex(text: str) -> Callable[[Night], object]:
+    def seed(night: Night) -> None:
+        night.program("codex", "echo codex-cli 0.166.0")
+        night.project.write(".codex/config.toml", text)
+
+    return seed
+
+
+def _pi(settings: str) -> Callable[[Night], object]:
+    def seed(night: Night) -> None:
+        night.program("pi", "echo 0.87.1")
+        night.project.write(".pi/settings.json", settings)
+
+    return seed
+
+
 STRANDINGS: dict[str, Stranding] = {
     "no git": Stranding(
         lambda night: night.patch.setenv("PATH", f"{night.programs}"), "program-missing", "`git` is not installed"
@@ -232,6 +248,30 @@ STRANDINGS: dict[str, Stranding] = {
     ),
     "another agent denies a tool of a phase": Stranding(
         _opencode, "tool-denied", "opencode denies the tool `bash`", ("night", "--agent", "opencode")
+    ),
+    "the agent has no shell": Stranding(
+        _codex("[features]\nshell_tool = false\n"),
+        "tool-denied",
+        "codex denies the tool `Bash`",
+        ("night", "--agent", "codex"),
+    ),
+    "the agent leaves out our tool": Stranding(
+        _codex('[mcp_servers.handrail]\nenabled_tools = ["status"]\n'),
+        "tool-denied",
+        "workflow_step",
+        ("night", "--agent", "codex"),
+    ),
+    "the agent starts with fewer tools": Stranding(
+        _pi('{"defaultTools": ["read", "bash", "write"]}'),
+        "tool-denied",
+        "pi denies the tool `edit`",
+        ("night", "--agent", "pi"),
+    ),
+    "the agent removes a tool": Stranding(
+        _pi('{"defaultTools": ["+grep", "-bash"]}'),
+        "tool-denied",
+        "pi denies the tool `bash`",
+        ("night", "--agent", "pi"),
     ),
     "an agent that no workflow can guide": Stranding(
         lambda night: (night.config / "settings.yaml").write_text("acp: {helper: {command: [sh]}}\n"),

@@ -30,6 +30,51 @@ such thing.
 """
 
 
+SEEN = {
+    "how the workflow ended": {
+        "claude": "a message below the answer, at once",
+        "codex": "a line of the hook, at once",
+        "copilot": "the agent is asked to say it when it ends its turn: no hook can show a text",
+        "gemini": "a line of the hook, at once",
+        "opencode": "a notice for ten seconds, at once",
+        "pi": "a message in the conversation, at once",
+    },
+    "where it stands": {
+        "claude": "a status line below the prompt, always; the task is the title of the conversation",
+        "codex": "a line below each of your prompts. In between only `handrail status`: no hook can set its title, and "
+        "its status line has no place for others",
+        "copilot": "a status line below the prompt, always, if it is installed for the user",
+        "gemini": "a line at each of your prompts. In between only `handrail status`: it has no place for a status",
+        "opencode": "a notice at each move; in between the title of the conversation, behind the task",
+        "pi": "a line in the footer, always",
+    },
+    "notices: what is not as it was installed, at the start and when a conversation is resumed": {
+        "claude": "a message",
+        "codex": "a line of the hook",
+        "copilot": "the agent is told, with its phase: no hook can show a text",
+        "gemini": "a line of the hook",
+        "opencode": "a notice for ten seconds",
+        "pi": "a warning",
+    },
+    "why the agent stopped: it is blocked, asks to cancel, or made no progress": {
+        "claude": "a message, at once, and in the status line until your next prompt",
+        "codex": "a line of the hook, at once",
+        "copilot": "in the status line until your next prompt",
+        "gemini": "a line of the hook, at once",
+        "opencode": "a notice for ten seconds, at once",
+        "pi": "a message in the conversation, at once",
+    },
+}
+"""What the person sees, and when, by agent: written by hand, as the tests of each agent show it."""
+
+
+def seen() -> str:
+    rows = [f"| {what} | {' | '.join(by_agent[name] for name in sorted(HOSTS))} |" for what, by_agent in SEEN.items()]
+    head = [f"| | {' | '.join(sorted(HOSTS))} |", "|---" * (len(HOSTS) + 1) + "|"]
+    about = "Besides `handrail status`, both surfaces and the channels of `notify`, which are the same for all agents:"
+    return "\n".join(["\n## What the person sees, and when\n", f"{about}\n", *head, *rows]) + "\n"
+
+
 def probed(host: Host) -> dict[str, Any]:
     """The result of `handrail doctor AGENT --probe --json` for one agent."""
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +109,7 @@ def page(probes: list[dict[str, Any]]) -> str:
         if row["level"] != "hard" and not row["absent"]
     ]
     rest = "\nNot `hard`:\n\n" + "\n".join(details) + "\n" if details else ""
-    return HEAD + "\n".join(lines) + "\n" + rest
+    return HEAD + "\n".join(lines) + "\n" + rest + seen()
 
 
 def main(names: list[str]) -> None:

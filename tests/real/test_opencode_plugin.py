@@ -129,15 +129,19 @@ def begin(played: Played) -> None:
     assert typed["text"] == "/workflow w make tea"
     assert "LOOK" in told["text"]
     assert played.tool("edit") is not None
+    assert played.happened.pop()["title"].endswith("make tea · W > • Look [1/2]")
     assert played.happened.pop() == {"shown": "W > • Look [1/2]"}
 
 
 def test_a_workflow_from_its_start_to_its_end(played: Played) -> None:
     begin(played)
     assert "BUILD" in played.step("next")["result"]["output"]
-    assert "Build" in played.happened[-1]["shown"]
+    shown, titled = played.happened[-2:]
+    assert "Build" in shown["shown"]
+    assert titled["title"].endswith("make tea · W > • Build [2/2]")
     assert played.tool("edit") is None
     assert "DONE" in played.step("next")["result"]["output"]
+    assert played.happened[-1]["title"].endswith("make tea")
     played.idle()
     assert not list((played.state / "hosts" / "opencode").iterdir())
     assert "shown" in played.happened[-1]
@@ -245,7 +249,7 @@ def test_a_subagent_is_gated_and_cannot_move_the_workflow(played: Played) -> Non
 def test_a_server_with_the_name_of_our_tool_is_gated(played: Played) -> None:
     """OpenCode joins the names of a server and its tool: `workflow` and `step` would be ours."""
     begin(played)
-    assert played.tool("workflow_step", action="next") is None
+    assert played.tool("workflow_step", action="status") is None
     played.call("config", input={"mcp": {"workflow": {"type": "local"}}})
     look = played.project / ".handrail" / "workflows" / "w" / "look.md"
     look.write_text(look.read_text().replace("blacklist: [edit]", "whitelist: [read]"))

@@ -120,6 +120,23 @@ def test_a_phase_is_told_once_and_only_while_it_is_not_in_the_history(pi: Pi) ->
     assert [text.count(mark("w", "build")) for text in texts] == [0, 0, 1, 1, 1, 1]
 
 
+def test_the_tree_of_the_conversation_has_what_the_agent_was_told_and_the_model_gets_it_once(pi: Pi) -> None:
+    pi.model.script(
+        Turn("A stop."), pi.step("next"), Turn("Another stop."), pi.step("next"), pi.step("next"), Turn("Done.")
+    )
+    with rpc(pi) as screen:
+        screen.say("/workflow w tea")
+        screen.wait(lambda event: "continues in" in str(event.get("widgetLines")))
+        screen.say("my own words")
+        until(lambda: screen.messages("workflow:complete"), "the end")
+        kept = [entry for entry in entries(screen) if entry.get("customType") == "workflow:context"]
+    assert [(one["type"], one["display"], one["content"].count(mark("w", "look"))) for one in kept] == [
+        ("custom_message", False, 1)
+    ], "what it was told in the first phase; the next phases are results of workflow_step"
+    texts = [request.text for request in pi.model.received()]
+    assert [text.count(mark("w", "look")) for text in texts[:2]] == [1, 1]
+
+
 def test_names_are_completed_from_all_folders(pi: Pi) -> None:
     pi.file(".pi/workflows/mine/workflow.yaml", "name: Mine\ncommandName: mine\ninitialMessage: go\nphases: [a.md]\n")
     pi.file(".pi/workflows/mine/a.md", "---\nid: a\nname: A\nemoji: x\n---\nDo it.\n")

@@ -31,6 +31,10 @@ def changed(line: str) -> set[str]:
         "(cd /project && mv a.txt b.txt)",
         "git checkout -- a.txt",
         "cat <<END >a.txt\nhello\nEND",
+        "cp -l a.txt b.txt",
+        "sed -ni /x/p a.txt",
+        "find a.txt -delete",
+        "python -c 1 a.txt",
     ],
 )
 def test_a_write_is_found(line: str) -> None:
@@ -38,7 +42,20 @@ def test_a_write_is_found(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["cat a.txt", "grep -n x a.txt | head", "ls -l a.txt", "git diff a.txt", "diff a.txt b.txt", "cat < a.txt"]
+    "line",
+    [
+        "cat a.txt",
+        "grep -n x a.txt | head",
+        "ls -l a.txt",
+        "git diff a.txt",
+        "diff a.txt b.txt",
+        "cat < a.txt",
+        "cp -r a.txt b.txt",
+        "sed -n 1,3p a.txt",
+        "awk 'NR > 1' a.txt",
+        "find a.txt -name x",
+        "python3 a.txt --out b.txt",
+    ],
 )
 def test_a_read_is_not_a_change(line: str) -> None:
     assert "/project/a.txt" not in changed(line)

@@ -233,6 +233,7 @@ ON_SESSION = {
     "pane(-1)": Row(focused("main"), ("tab",)),
     "cancel_workflow": Row(asks("Cancel Ship?")),
     "reload": Row(asks("Load the files of Ship again?")),
+    "go_to": Row(text("Go to Build?", "Why", "[ Go there ^S ]")),
     "back": Row(at(HOME)),
     **{f"view({number})": Row(view(number), ("2" if number == 1 else "1",)) for number in range(1, 6)},
     "view(6)": Row(text("log · Ship")),

@@ -102,7 +102,7 @@ def shop() -> Scene:
         scene, "run:r-7f3k2m", "needs", 0, name="release", about="1.2", status="waiting", need=release, done=9, total=13
     )
     ship = {"kind": "approval", "count": 1, "title": "leave Build, enter Inspect", "since": NOW - 200}
-    entry(scene, "session:51c0ffee", "needs", 1, name="Ship", about="login page", status="active", need=ship)
+    entry(scene, "session:51c0ffee", "needs", 1, name="Ship", about="login page", status="waiting", need=ship)
     where = {"place": ["lint", "fix"], "ended": None, "started": NOW - 3700, "modes": ["resume", "restart"]}
     entry(scene, "run:r-port00", "needs", 2, name="port", about="py3.12", status="interrupted", **where)
     why = {"path": "unit/pytest", "code": "exit", "message": "`pytest` ended with 1"}

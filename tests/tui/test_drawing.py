@@ -83,6 +83,42 @@ def test_a_round_that_was_not_needed_says_why() -> None:
     assert "its condition does not hold" in lines[1].text
 
 
+WHY = {"code": "skipped", "message": "its condition does not hold"}
+
+
+def rounds(*statuses: str, over: str = "") -> FoldedTree:
+    """A repeat whose rounds have these statuses."""
+    begun = sum(status not in ("skipped", "pending") for status in statuses)
+    repeat = {"kind": "repeat", "status": "running", "name": "fix", "rounds": len(statuses), "begun": begun}
+    rows: list[dict[str, Any]] = [{"id": "~fix", "parent": "", "order": 0, "over": over, **repeat}]
+    for number, status in enumerate(statuses, 1):
+        why = WHY if status == "skipped" else None
+        shown = {"id": f"~fix/{number}", "parent": "~fix", "order": 2 * number, "name": f"round {number}"}
+        rows.append({**shown, "kind": "round", "status": status})
+        phase = {"id": f"fix-{number}", "parent": shown["id"], "order": 2 * number + 1, "name": "fix"}
+        rows.append({**phase, "kind": "phase", "status": status, "why": why})
+    return FoldedTree(rows)
+
+
+def texts(tree: FoldedTree, folds: dict[str, bool] | None = None) -> list[str]:
+    return [" ".join(line.text.split()).removesuffix(" –") for line in tree_lines(tree, folds or {}, TIMES, 80)]
+
+
+def test_rounds_that_were_not_needed_are_one_line_that_a_person_can_unfold() -> None:
+    tree = rounds("done", *["skipped"] * 9)
+    assert texts(tree) == ["▾ ● fix ↻ 1 of 10", "▾ ✓ round 1", "▸ · rounds 2–10 not needed"]
+    unfolded = texts(tree, {"~fix/2": False})
+    assert len(unfolded) == 11
+    assert unfolded[2] == "▾ · round 2 its condition does not hold"
+
+
+def test_of_rounds_that_may_come_the_first_is_shown_and_the_others_are_one_line() -> None:
+    assert texts(rounds(*["pending"] * 10)) == ["▾ ● fix ↻ 0 of 10", "▸ ○ round 1", "▸ ○ rounds 2–10 if needed"]
+    lines = texts(rounds("done", "running", *["pending"] * 8, over="${params.files}"))
+    assert lines[0] == "▾ ● fix ↻ 2, for each of ${params.files}, at most 10"
+    assert lines[-1] == "▸ ○ rounds 3–10 if needed"
+
+
 @pytest.mark.parametrize("width", [30, 59, 79])
 def test_no_sign_of_the_timeline_is_cut_off(width: int) -> None:
     lines = in_lines(LEGEND, width, "  ")

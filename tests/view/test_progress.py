@@ -84,6 +84,30 @@ def test_a_running_phase_is_unfolded_and_a_finished_one_is_one_line() -> None:
     )  # fmt: skip
 
 
+REPEAT = f"""
+phases:
+- repeat: {{var: n, max: 5, until: {{exists: ready}}}}
+  phases: [{{id: 'poll-${{n}}', steps: [{{id: look, {SET}}}]}}]
+- {{id: ship, steps: [{{id: tag, {SET}}}]}}
+"""
+
+
+def test_rounds_that_may_come_or_were_not_needed_are_one_line() -> None:
+    progress = after((0.0, BEGIN), text=REPEAT)
+    assert screen(progress) == "○ poll-1\n○ poll-2 to poll-5  if needed\n○ ship\n0/6 steps, 0.0s"
+    for event in (
+        PhaseStarted("poll-1"),
+        StepStarted("poll-1/look"),
+        StepDone("poll-1/look", False),
+        PhaseDone("poll-1"),
+    ):
+        progress.take(event, 1.0)
+    for number in (2, 3, 4, 5):
+        progress.take(StepSkipped(f"poll-{number}/look"), 1.0)
+        progress.take(PhaseSkipped(f"poll-{number}", "its condition does not hold"), 1.0)
+    assert screen(progress, 1.0).split("\n")[:3] == ["✓ poll-1  0.0s", "· poll-2 to poll-5  not needed", "○ ship"]
+
+
 def test_steps_of_a_nested_flow_are_indented_below_the_step_that_runs_it() -> None:
     progress = after(
         (0.0, BEGIN),

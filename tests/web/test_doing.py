@@ -278,6 +278,9 @@ def test_a_session_tells_what_its_agent_is_told_and_is_cancelled(project: Projec
     assert "workflow_step" not in str(told["instructions"])
     assert page.get("/api/sessions/none/text").status_code == 404
     assert page.post("/api/sessions/s1/reload", json={}).status_code == 200
+    assert page.post("/api/sessions/s1/goto", json={"phase": "2", "reason": ""}).status_code == 422
+    assert page.post("/api/sessions/s1/goto", json={"phase": "2", "reason": "enough"}).status_code == 200
+    assert project.json("status", "--session", "s1")["phase"]["index"] == 2
     assert page.post("/api/sessions/s1/cancel", json={}).status_code == 200
     again = page.post("/api/sessions/s1/cancel", json={})
     assert again.status_code == 409

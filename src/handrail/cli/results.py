@@ -10,7 +10,7 @@ from handrail.driven.runs.summary import reason_words, totals_of
 from handrail.guided.sessions.store import LEFT
 from handrail.settings.folders import shown_path
 from handrail.source.plain_text import command_line, counted, one_line, plain
-from handrail.view.text.columns import clipped, duration, sign_of, table, word_of
+from handrail.view.text.columns import clipped, duration, session_status, sign_of, table, word_of
 from handrail.view.text.session import session_json, session_text
 
 TYPE_CHECKING = False
@@ -74,7 +74,8 @@ def _session_row(report: SessionReport, run_status: str | None) -> tuple[str, ..
     state = report.state
     start_text = date_and_time(state.started) if state.started else ""
     place = report.status_line or report.plan.name
-    status = f"{sign_of(state.status)} {state.status}"
+    shown_status = session_status(state.status, state.question, report.let_go)
+    status = f"{sign_of(shown_status)} {word_of(shown_status)}"
     if report.run and state.is_active:
         end = f" {run_status}" if run_status else ""
         status = f"{f'{sign_of(LEFT)} {LEFT}' if run_status else status} (run {report.run}{end})"

@@ -163,11 +163,13 @@ class Driver:
             echo(json.dumps({"time": self.app.clock(), **masked_json(event)}, ensure_ascii=False))
 
     async def _drive(self, run: LoadedRun, cause: Cause, observer: Observer) -> LoadedRun:
-        with cancelling():
+        is_attended = sys.stdin.isatty() and self.app.caller.sign is None
+        with cancelling(is_attended=is_attended) as ended_by:
+            choice = replace(self.options.choice or RunChoice(), ended_by=ended_by)
             ticker = asyncio.ensure_future(self._tick())
             try:
                 async with self._with_alerts(run, observer) as alerting_observer:
-                    return await self.app.runs.drive(run, cause, alerting_observer, self._answer, self.options.choice)
+                    return await self.app.runs.drive(run, cause, alerting_observer, self._answer, choice)
             finally:
                 ticker.cancel()
 

@@ -84,20 +84,32 @@ class WaitingLine:
 
 
 T = TypeVar("T")
-_ENDS = (signal.SIGTERM, signal.SIGHUP)
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
-def cancelling() -> Iterator[None]:
-    """SIGTERM and SIGHUP cancel the current task. asyncio itself does so for Ctrl-C."""
+def cancelling(*, is_attended: bool = False) -> Iterator[Callable[[], str]]:
+    """A signal cancels the current task; a second Ctrl-C raises `KeyboardInterrupt`. Yields what says who sent it.
+
+    That is `by` as in events, empty without a signal. `is_attended`: a person is at the terminal, so Ctrl-C is theirs.
+    """
     import asyncio  # it loads slowly, and quick commands do not need it
 
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
+    senders: list[str] = []
+
+    def cancel(number: signal.Signals) -> None:
+        is_theirs = number == signal.SIGINT and is_attended
+        senders.append("terminal" if is_theirs else f"signal:{number.name}")
+        task.cancel()
+        if number == signal.SIGINT:
+            loop.remove_signal_handler(number)
+
     for number in _ENDS:
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, cancel, number)
     try:
-        yield
+        yield lambda: "".join(senders[:1])
     finally:
         for number in _ENDS:
             loop.remove_signal_handler(number)

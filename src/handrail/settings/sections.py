@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from handrail import NAMED_AGENT
+from handrail import CANCEL_POLICIES, NAMED_AGENT
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.source.fields import NOT_BLANK, Field, MappingReader, found, json_schema, quoted, shape
 from handrail.source.suggestions import did_you_mean, nearest
@@ -238,7 +238,7 @@ CANCEL_FIELD = Field(
     "who may cancel a workflow. `agent`: the agent may, by two calls in a row. `ask`, the default: the agent asks, and "
     "the workflow stays active until a person says yes. `person`: only a person may. If settings and workflow say it, "
     "the strictest holds",
-    choices=("agent", "ask", "person"),
+    choices=CANCEL_POLICIES,
     explained=("the agent may cancel by two calls in a row", "the agent asks a person", "only a person may cancel"),
     examples=("person",),
 )

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from handrail import SETTINGS_FILE as FILE
+from handrail import strictest_policy
 from handrail.base.dataclasses import dataclass, field, replace
 from handrail.base.errors import DefinitionError
 from handrail.settings import sections
@@ -304,7 +305,7 @@ def _changes(
         "idle_stops": _read_count(reader, "idleStops", before.idle_stops),
         "reminders": _read_count(reader, "reminders", before.reminders),
         "same_failures": _read_same_failures(reader, before.same_failures),
-        "cancel": max(before.cancel, reader.text("cancel") or ""),  # the strictest; the order is that of the alphabet
+        "cancel": strictest_policy(before.cancel, reader.text("cancel") or ""),
         "routes": {
             **before.routes,
             **_read_routes(reader, default, agents),

@@ -40,6 +40,7 @@ def caller_words(by: str | None) -> str:
     """Who did something, as journals record it: `a person`, `a script`, `the agent NAME`, `run r-1`; may be empty."""
     kind, _, name = (by or "").partition(":")
     words = {"person": "a person", "script": "a script", "agent": f"the agent {name}", "run": f"run {name}"}
+    words |= {"terminal": "the person at the terminal", "signal": f"a signal ({name})"}
     return words.get(kind, "")
 
 

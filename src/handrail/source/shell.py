@@ -22,6 +22,7 @@ _GIT_CHANGES = frozenset((
 ))  # fmt: skip
 _ENDS = frozenset((";", "|", "&", "||", "&&", "\n", "(", ")", "|&", ";;"))
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
+_RUN_SCRIPTS = _SHELLS | {"node", "perl", "python", "python3", "ruby"}
 _WRAPPERS = frozenset(("sudo", "env", "command", "nohup", "time", "nice", "exec", "xargs", "builtin"))
 
 
@@ -43,10 +44,28 @@ def changes(line: str, cwd: str, home: str) -> list[PathChange]:
         path_changes += [PathChange(_path(target, folder, home), False) for target in targets]
         if program == "cd":
             folder = paths[0] if paths else home
-        elif program not in _READERS and not (program == "git" and _GIT_CHANGES.isdisjoint(arguments)):
+        elif not _only_reads(program, arguments):
             values = [_path(word.partition("=")[2], folder, home) for word in arguments if "=" in word]
-            path_changes += [PathChange(path, program in _REMOVERS) for path in (*paths, *values)]
+            written = paths[_read_first(program, arguments, len(paths)) :]
+            path_changes += [PathChange(path, program in _REMOVERS) for path in (*written, *values)]
     return path_changes
+
+
+def _only_reads(program: str, arguments: list[str]) -> bool:
+    options = [word for word in arguments if word.startswith("-")]
+    if program == "find":
+        return not any(word.startswith(("-delete", "-exec", "-f", "-ok")) for word in options)
+    if program in ("awk", "sed"):
+        return not any("i" in word for word in options)  # `-i`, `-ni`, `--in-place`
+    return program in _READERS or (program == "git" and _GIT_CHANGES.isdisjoint(arguments))
+
+
+def _read_first(program: str, arguments: list[str], count: int) -> int:
+    """How many of the paths before the others are only read: the script of an interpreter, and what `cp` copies."""
+    options = {char for word in arguments if word.startswith("-") for char in word[1:]}
+    if program == "cp" and options <= {*"afprRuv"}:  # with `-l`, a copy is another name of the same file
+        return count - 1
+    return int(program in _RUN_SCRIPTS and not arguments[0].startswith("-")) if arguments else 0
 
 
 def commands(line: str) -> list[list[str]]:

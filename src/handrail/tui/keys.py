@@ -81,6 +81,7 @@ KEYS: tuple[Key, ...] = (
     Key("stop", "s", "s", "stop…", "stop a run", (HOME, RUN)),
     Key("cancel_workflow", "x", "x", "cancel…", "cancel the workflow of the session", (HOME, SESSION)),
     Key("reload", "L,shift+l", "L", "reload…", "load the files of the workflow again", (SESSION,)),
+    Key("go_to", "g", "g", "", "move the session to the selected phase", (SESSION,)),
     Key("find", "slash", "/", "find", "find text, ignoring case", LISTS),
     Key("back", "b,backspace", "b", "back", "back without a question", (RUN, SESSION, CATALOG)),
     Key("catalog", "c", "c", "", "what can be launched, and its problems", VIEWS),

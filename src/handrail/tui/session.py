@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from handrail.source.output_text import clean
 from handrail.tui import keys
-from handrail.tui.decisions import cancel_session, mark_opened, reload_session, try_action
+from handrail.tui.decisions import cancel_session, go_to_phase, mark_opened, reload_session, try_action
 from handrail.tui.frame import Views, bindings_of
 from handrail.tui.lines.run import check_lines
 from handrail.tui.lines.session import denial_lines, last_words, move_lines, phase_lines, session_head
@@ -18,6 +18,7 @@ from handrail.tui.reader import LogScreen, ReaderScreen
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.session import text_of_phase
 from handrail.view.rows.home import OPEN
+from handrail.view.rows.rows import Row
 
 PHASES, CHECKS, MOVES, DENIED, CONTEXT, LOG = range(1, 7)
 
@@ -94,8 +95,8 @@ class SessionScreen(Views):
     def is_usable(self, action: str) -> bool:
         if action == "open":
             return self.view == PHASES
-        if action in ("cancel_workflow", "reload"):
-            return self.head.get("status") in OPEN
+        if action in ("cancel_workflow", "reload", "go_to"):
+            return self.head.get("status") in OPEN and (action != "go_to" or self.view == PHASES)
         return super().is_usable(action)
 
     @property
@@ -107,9 +108,12 @@ class SessionScreen(Views):
             self.folds[self._phase] = is_folded
             self.redraw()
 
+    def _selected_stop(self) -> Row | None:
+        return next((row for row in self.section("stops") if row["id"] == self._phase), None)
+
     def action_open(self) -> None:
         """The text of the selected phase, as the agent gets it."""
-        stop = next((row for row in self.section("stops") if row["id"] == self._phase), None)
+        stop = self._selected_stop()
         if stop is None:
             return
 
@@ -122,6 +126,10 @@ class SessionScreen(Views):
 
     def action_cancel_workflow(self) -> None:
         cancel_session(self.top, self.id_there, self.head)
+
+    def action_go_to(self) -> None:
+        if (stop := self._selected_stop()) is not None:
+            go_to_phase(self.top, self.id_there, self.head, stop)
 
     def action_reload(self) -> None:
         reload_session(self.top, self.id_there, self.head)

@@ -1,4 +1,4 @@
-"""What a person does in a surface: launch, resume, restart, answer, stop; cancel or reload a session.
+"""What a person does in a surface: launch, resume, restart, answer, stop; cancel, move or reload a session.
 
 A surface never drives a run. It starts a process in the background that does, as `handrail run --detach`: closing or
 crashing a surface affects no run. Definitions and settings are read again for each action.
@@ -363,6 +363,13 @@ class Actions:
         self.refuse("cancel", session=session)
         self.app.sessions.choose(session)
         _refuse_if(self.app.cancel(session, confirmed=True))
+
+    def go_to(self, session: str, phase: str = "", reason: str = "") -> None:
+        """Move a session to a phase, by its number. The agent is told the reason."""
+        self.refuse("goto", session=session)
+        if not reason.strip():
+            raise WrongFields([AnswerProblem("reason", "is required")])
+        _refuse_if(self.app.sessions.go_to(session, phase, self.app.secrets.mask(reason.strip())))
 
     def reload(self, session: str) -> None:
         """Continue a session with the files of its workflow as they are now, in the same phase."""

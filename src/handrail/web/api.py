@@ -85,6 +85,7 @@ class Api:
             _action("/api/runs/{id}/restart", partial(self.resume, "restart"), "from"),
             _action("/api/sessions/{id}/cancel", partial(self.session, actions.cancel)),
             _action("/api/sessions/{id}/reload", partial(self.session, actions.reload)),
+            _action("/api/sessions/{id}/goto", partial(self.session, actions.go_to), "phase", "reason"),
             _action("/api/seen", self.mark_seen_rows, "ids"),
             _action("/api/told", self.claim, "of", "need"),
             _action("/api/routes", self.save, "where", "name", "routes"),
@@ -134,8 +135,8 @@ class Api:
             await self.actions.answer(_run_of(topic), question, digest, values)
         return {"accepted": question}
 
-    def session(self, action: Callable[[str], None], request: Request, _: Body) -> Any:
-        action(request.path_params["id"])
+    def session(self, action: Callable[..., None], request: Request, body: Body) -> Any:
+        action(request.path_params["id"], **{name: str(value) for name, value in body.items()})
         return {"session": request.path_params["id"]}
 
     def mark_seen_rows(self, _: Request, body: Body) -> Any:

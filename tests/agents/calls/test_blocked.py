@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from guided.sessions.definitions import phase, plan, workflow
 from handrail.agents.calls.hook import respond
 from handrail.agents.calls.servers import HookServer
 from handrail.app import App
 from handrail.extensions.registry import Registry
+from handrail.guided.sessions.decisions import decide
+from handrail.guided.sessions.machine import Cancel, State
 from handrail.guided.sessions.sessions import Conversation
 from support import Project
 
@@ -196,3 +199,10 @@ def test_of_two_policies_the_strictest_holds(project: Project) -> None:
     host = Host("claude", project, "cancel: agent\n")
     host.step(action="cancel")
     assert host.state().asks_to_cancel
+
+
+def test_a_policy_that_this_version_does_not_know_loosens_nothing() -> None:
+    strict = plan(workflow("w", phase("look")))._replace(cancel="person")
+    refusal = decide(strict, State("active", cancel="zealous"), Cancel(by_agent=True)).refusal
+    assert refusal is not None
+    assert refusal.code == "person-only"

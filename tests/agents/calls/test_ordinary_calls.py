@@ -17,6 +17,11 @@ SHELL = r"""
 ls -la
 ls ~/.claude
 cat README.md
+sed -n 1,5p .mcp.json
+awk '/hooks/' .claude/settings.json
+find ~/.claude/plugins -name '*.json'
+cp .mcp.json /tmp/x
+bash .claude/skills/pdf/fill.sh a.pdf
 cat .claude/settings.json
 cat .mcp.json | head -20
 head -c 200 .claude/settings.local.json
@@ -156,10 +161,6 @@ FALSE_ALARMS = r"""
 if [ -f .mcp.json ]; then echo yes; fi
 rsync -a --exclude .git ./ build/copy
 python3 -m json.tool .mcp.json
-sed -n 1,5p .mcp.json
-awk '/hooks/' .claude/settings.json
-find ~/.claude/plugins -name '*.json'
-cp .mcp.json /tmp/x
 npx prettier --check .mcp.json
 chmod 700 ~
 """.strip().splitlines()

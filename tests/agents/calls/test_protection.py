@@ -48,6 +48,8 @@ def home(project: Project) -> Path:
         ".claude/handrail/bin/gate",
         ".claude/skills/workflow/SKILL.md",
         ".claude/agents/helper.md",
+        ".claude/skills/helper/SKILL.md",
+        ".claude/commands/team/helper.md",
         ".mcp.json",
     ],
 )
@@ -63,6 +65,8 @@ def test_the_hosts_settings_in_the_project_are_protected(active: Project, path: 
         ".claude/settings.json",
         ".claude/skills/handrail/hooks/hooks.json",
         ".claude/plugins/installed_plugins.json",
+        ".claude/skills/helper/SKILL.md",
+        ".claude/commands/helper.md",
         ".claude.json",
     ],
 )
@@ -112,6 +116,14 @@ def test_quotes_do_not_hide_a_protected_file(active: Project, path: str) -> None
         ("Bash", {"command": "cat .claude/settings.json | head"}),
         ("Bash", {"command": "pytest . && git status"}),
         ("Bash", {"command": "grep -r handrail ."}),
+        ("Read", {"file_path": ".claude/skills/helper/SKILL.md"}),
+        ("Skill", {"skill": "helper"}),
+        ("Bash", {"command": "cat .claude/skills/*/SKILL.md ~/.claude/commands/helper.md"}),
+        ("Bash", {"command": ".claude/skills/helper/bin/fill --form a.pdf > filled.pdf"}),
+        ("Bash", {"command": "cp -r .claude/commands/helper.md .mcp.json notes"}),
+        ("Bash", {"command": "python3 .claude/skills/helper/bin/fill.py a.pdf --out filled.pdf"}),
+        ("Bash", {"command": "find ~/.claude/skills -name '*.md' | xargs sed -n 1,3p"}),
+        ("Bash", {"command": "awk 'NR > 1' .claude/skills/helper/SKILL.md"}),
     ],
 )
 def test_all_other_calls_follow_the_rules_of_the_phase(active: Project, tool: str, given: dict[str, str]) -> None:

@@ -19,7 +19,6 @@ from handrail.driven.artifacts.project_files import ProjectFiles
 from handrail.driven.forms import form, form_params
 from handrail.driven.runs import run_events
 from handrail.driven.runs.life import (
-    INTERRUPTED,
     STOPPED,
     TimeLimits,
     attempts,
@@ -196,7 +195,7 @@ class InMemory:
             ended = await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer)
             durable.record(ended if ended is not STOPPED else stop_event(kept.stopped_by))
         except asyncio.CancelledError:
-            durable.record(INTERRUPTED)
+            durable.record(stop_event(outside.ended_by() or None, "interrupted"))
             raise
         finally:
             kept.is_driven = False

@@ -135,9 +135,9 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def begun(place: Place, run: LoadedRun) -> asyncio.Task[LoadedRun]:
+async def begun(place: Place, run: LoadedRun, choice: run_events.RunChoice | None = None) -> asyncio.Task[LoadedRun]:
     """A driver of a run whose slow step is running."""
-    driver = asyncio.ensure_future(place.runs.drive(run))
+    driver = asyncio.ensure_future(place.runs.drive(run, choice=choice))
     await until(lambda: "NodeStarted" in kinds(place.runs.with_new_events(run).records))
     return driver
 
@@ -164,7 +164,7 @@ def test_a_run_without_a_driver_can_be_stopped(place: Place) -> None:
 
 def test_an_interrupted_driver_records_that_and_the_run_can_be_resumed(place: Place) -> None:
     async def story(run: LoadedRun) -> None:
-        driver = await begun(place, run)
+        driver = await begun(place, run, run_events.RunChoice(ended_by=lambda: "signal:SIGTERM"))
         driver.cancel()
         with pytest.raises(asyncio.CancelledError):
             await driver
@@ -173,6 +173,7 @@ def test_an_interrupted_driver_records_that_and_the_run_can_be_resumed(place: Pl
     asyncio.run(story(run))
     state = place.runs.load(run.id).state
     assert (state.status, state.code, place.logged) == ("cancelled", "interrupted", 0)
+    assert state.reason == "cancelled by a signal (SIGTERM)"
     assert place.drive(run).state.status == "completed"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agents.calls.talking import tell
 from handrail.app import App
 from handrail.base.errors import NotFound, RefusedError
 from handrail.extensions.callers import OPEN
@@ -74,6 +75,37 @@ def test_a_session_is_reloaded_with_the_files_as_they_are_now(active: Project) -
     active.workflow("w", ["build"])
     with pytest.raises(RefusedError, match="no longer"):
         actions.reload("S")
+
+
+def test_a_person_moves_a_session_and_has_to_say_why(active: Project) -> None:
+    actions = Actions(app_of(active), "web")
+    with pytest.raises(WrongFields, match="reason"):
+        actions.go_to("S", "2", " ")
+    with pytest.raises(NotFound, match="no phase `9`"):
+        actions.go_to("S", "9", "enough")
+    actions.go_to("S", "2", "enough")
+    rows = json.loads(active.run("view", "session:S").out)["set"]
+    assert [(row["how"], row["by"], row["summary"]) for row in rows["moves"]][-1] == ("goto", "a person", "enough")
+    with pytest.raises(RefusedError, match="only a person"):
+        Actions(inside_a_step(active), "tui").go_to("S", "1", "again")
+
+
+def test_a_session_whose_agent_stopped_has_one_word_everywhere(project: Project) -> None:
+    project.write(".handrail/settings.yaml", "idleStops: 0\n")
+    project.workflow("w", ["look", "build"])
+    about = {"session_id": "C", "cwd": str(project.folder)}
+    typed = {"hook_event_name": "UserPromptExpansion", "command_name": "workflow", "command_args": "w a task"}
+    tell("claude", {**about, **typed})
+    assert project.json("status")["interrupted"] is False
+    tell("claude", {**about, "hook_event_name": "Stop"})
+    view = json.loads(project.run("view", "session:claude-C").out)["set"]["head"]
+    assert (view["status"], row_of_home(project)["status"]) == ("interrupted", "interrupted")
+    now = project.json("status")
+    assert (now["status"], now["interrupted"]) == ("active", True)
+    assert "! interrupted: Handrail lets the agent stop" in project.run("status").out
+    assert "! interrupted" in project.run("sessions").out
+    tell("claude", {**about, "hook_event_name": "UserPromptSubmit", "prompt": "go on"})
+    assert row_of_home(project)["status"] == "active"
 
 
 def test_the_text_of_a_phase_is_what_the_agent_is_told_now(active: Project) -> None:
@@ -174,7 +206,7 @@ def test_a_cancel_that_an_agent_asks_for_is_confirmed_or_refused_in_a_surface(ac
     active_sessions.ask_person("S", Cancel(False, "it is too hard", by_agent=True))
     asked = need(active)
     assert asked["title"] == "The agent asks to cancel the workflow: it is too hard"
-    assert (head(active)["status"], head(active)["cancelPending"]) == ("active", True)
+    assert (head(active)["status"], head(active)["cancelPending"]) == ("waiting", True)
     actions.answer_session("S", asked["id"], asked["digest"], {"cancel": False, "note": "try"})
     assert head(active)["status"] == "active"
     active_sessions.ask_person("S", Cancel(by_agent=True))

@@ -90,6 +90,14 @@ def test_a_damaged_run_is_a_row_that_says_what_is_wrong() -> None:
     assert [row["group"] for row in rows.values()] == ["needs", "needs"]
 
 
+def test_a_session_whose_agent_stopped_is_interrupted_and_one_that_asks_waits() -> None:
+    topic = HomeTopic("p")
+    stopped = SessionLine("s", "Ship", "login", "active", let_go="no progress")
+    topic.update([], [stopped, stopped._replace(id="a", asks={"formId": "f", "title": "Sure?", "fields": []})], {})
+    rows = {row["id"]: row for row in topic.rows.section("entries")}
+    assert (rows["session:s"]["status"], rows["session:a"]["status"]) == ("interrupted", "waiting")
+
+
 def test_the_head_counts_what_there_is_and_what_is_not_shown() -> None:
     topic = HomeTopic("p")
     failures = [run(f"f{number}", "failed", created=1.0, ended=float(number)) for number in range(150)]

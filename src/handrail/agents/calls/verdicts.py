@@ -32,7 +32,8 @@ _FOR_HOSTS = ("hook", "mcp", "serve")
 def protected_path(call: CallArguments, cwd: str, places: UserFolders, others: Callable[[], Paths]) -> str | None:
     """The first protected path that a call would change or run; None if its arguments show none.
 
-    Handrail's state is protected, and `others`: what the host says, and the transcript, which hooks believe.
+    Handrail's state is protected, and `others`: what the host says, and the transcript, which hooks believe. A program
+    may run from there unless it is one of our stubs: a skill may come with programs.
     """
     if not call["writes"] and call["runs"] is None:
         return None
@@ -48,9 +49,14 @@ def protected_path(call: CallArguments, cwd: str, places: UserFolders, others: C
         if _is_guarded(change.path, guarded, places.trees, holds=change.is_whole):
             return change.path
     for words in commands(call["runs"]):
-        program = os.path.join(cwd, words[0].replace("~", places.home, 1) if words[0].startswith("~/") else words[0])
-        if _is_call_of_hosts(words) or ("/" in words[0] and _is_guarded(program, guarded, places.trees)):
+        if _is_call_of_hosts(words):
             return words[0]
+        for word in (word for word in words if "/" in word):
+            path = os.path.join(cwd, word.replace("~", places.home, 1) if word.startswith("~/") else word)
+            ways = (os.path.relpath(path, cwd), os.path.relpath(os.path.realpath(path), os.path.realpath(cwd)))
+            stubs = guarded if any("/handrail/" in f"/{way}" for way in ways) else guarded[:1]
+            if _is_guarded(path, stubs, places.trees):
+                return word
     return None
 
 

@@ -233,13 +233,13 @@ def cut_text(text: str) -> str:
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
-    """Settings and agents that can add hooks or switch them off, our stubs, and the lists of MCP servers.
+    """Settings that can add hooks or switch them off, our stubs, and the lists of MCP servers.
 
-    With `CLAUDE_CONFIG_DIR`, Claude Code keeps `.claude.json` there. It reads an old `.config.json` in its place.
+    The front matter of agents, skills and commands can add hooks, too. With `CLAUDE_CONFIG_DIR`, Claude Code keeps
+    `.claude.json` there. It reads an old `.config.json` in its place.
     """
     base = env.get("CLAUDE_CONFIG_DIR") or home + "/.claude"
-    skills = [f"skills/{name}" for name in (_OURS, *_COMMANDS)]
-    names = ("settings.json", "settings.local.json", "plugins", "agents", _OURS, *skills)
+    names = ("settings.json", "settings.local.json", "plugins", "agents", "skills", "commands", _OURS)
     below = [f"{folder}/{name}" for folder in (base, project + "/.claude") for name in names]
     lists = (home + "/.claude.json", base + "/.claude.json", base + "/.config.json")
     return (*below, project + "/.mcp.json", *lists)

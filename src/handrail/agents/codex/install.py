@@ -17,8 +17,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from handrail import STEP_TOOL
 from handrail.agents import recipes
-from handrail.agents.codex.host import AGENT_SHELL
+from handrail.agents.codex.host import AGENT_SHELL, OWN_STEP
 from handrail.agents.recipes import FileRecipe, JsonEntries, below, compact_json, read_json
 from handrail.base.jsonlite import within
 from handrail.extensions.contracts import Stubs
@@ -225,6 +226,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
         trial=recipes.stub_trial(("/bin/sh", os.path.join(folder, "prompt")), _TRIAL, env={AGENT_SHELL: ""}),
         switched_off=partial(_switched_off, tables),
         untrusted=partial(_untrusted, hooks, trust),
+        denied=partial(_denied, tables),
     )
 
 
@@ -291,6 +293,19 @@ def _untrusted(hooks: _Hooks, trust: str) -> list[str]:
 def _switched_off(paths: Iterable[str]) -> list[str]:
     off = [path for path in paths if within(_read_toml(path), "features").get("hooks") is False]
     return [f"`{path}`: `features.hooks`" for path in off]
+
+
+def _denied(paths: Iterable[str]) -> dict[str, str]:
+    """The tools that these settings take away, each with its place: the shell, and ours if a list leaves it out."""
+    found: dict[str, str] = {}
+    for path in paths:
+        settings = _read_toml(path)
+        if within(settings, "features").get("shell_tool") is False:
+            found["Bash"] = f"`{path}`: `features.shell_tool`"
+        enabled_tools = within(settings, "mcp_servers", NAME).get("enabled_tools")
+        if isinstance(enabled_tools, list) and STEP_TOOL not in enabled_tools:
+            found[OWN_STEP] = f"`{path}`: `mcp_servers.{NAME}.enabled_tools`"
+    return found
 
 
 def _read_toml(path: str) -> dict[str, Any]:

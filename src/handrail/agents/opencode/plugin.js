@@ -77,9 +77,20 @@ const server = async ({ client, directory }) => {
   const show = (message, variant = "info", title = "Handrail") =>
     client.tui.showToast({ body: { title, message, variant, duration: 10000 } }).catch(() => {})
 
-  /** OpenCode has no status line for others, so a toast says where the workflow is when that has changed. */
-  const showLine = async (standing) => {
-    if (standing?.is_new && standing.status_line) await show(standing.status_line, "info", "Workflow")
+  /** OpenCode has no status line for others: a toast says where the workflow is when that has changed. */
+  const showLine = async (standing, root) => {
+    if (!standing?.is_new) return
+    if (standing.status_line) await show(standing.status_line, "info", "Workflow")
+    await entitle(root, standing)
+  }
+
+  /** Between moves, the title of the conversation says it, behind the name of the task. At the end the name is left. */
+  const entitle = async (root, { title, status_line: line }) => {
+    const name = title ?? titles.get(root)?.name
+    const text = [name, line].filter(Boolean).join(" · ")
+    if (!name || titles.get(root)?.text === text) return
+    titles.set(root, { name, text })
+    await client.session.update({ path: { id: root }, body: { title: text } })
   }
 
   /** The conversation of a session: a subagent has a session of its own below that of the conversation. */
@@ -148,7 +159,7 @@ const server = async ({ client, directory }) => {
     const params = { name: STEP, arguments: args, _meta: { handrail: who } }
     const result = await child.ask("tools/call", params, { seconds: 0, signal: context.abort })
     const output = result.content.map((part) => part.text).join("\n")
-    await showLine(result.standing)
+    await showLine(result.standing, root)
     const mark = result.isError ? undefined : result.standing?.mark
     return { title: args.action, output, metadata: stored(root, result.standing, mark) }
   }
@@ -163,18 +174,22 @@ const server = async ({ client, directory }) => {
     if (said.notice) await show(said.notice)
     if (!said.text) {
       const told = said.held ?? failed(new Error("its answer is not valid"))
-      if (name === "cancel") [undone, closed].forEach((roots) => roots.delete(root))
+      if (name === "cancel") {
+        for (const roots of [undone, closed]) roots.delete(root)
+        await entitle(root, {})
+      }
       await show(told)
       throw new Error(told)
     }
-    await showLine(standing)
+    await showLine(standing, root)
     const typed = { type: "text", text: `/${input.command} ${input.arguments}` }
     output.parts.splice(0, output.parts.length, typed, note(said.text, root, standing, said.mark))
   }
 
   const prompt = async ({ sessionID }, { message, parts }) => {
     const root = await rootOf(sessionID)
-    if (parts.some((part) => ours(part)?.isReminder) || (await isFree(root))) return
+    if (parts.some((part) => ours(part)?.isReminder)) return
+    if (await isFree(root)) return entitle(root, {})
     const isSubagent = sessionID !== root
     const isTold = parts.some(ours)
     const asked = { type: isSubagent ? "subagent" : "prompt", session: root, turn: message.id }
@@ -183,10 +198,7 @@ const server = async ({ client, directory }) => {
       const ids = { id: `prt_${message.id.slice(4)}handrail`, sessionID, messageID: message.id }
       parts.push({ ...note(said.text, root, standing, said.mark), ...ids })
     }
-    if (said.title && !isSubagent && titles.get(root) !== said.title) {
-      titles.set(root, said.title)
-      await client.session.update({ path: { id: root }, body: { title: said.title } })
-    }
+    if (!isSubagent && standing) await entitle(root, standing)
   }
 
   /** Show the phase again if the model can no longer read it: after compaction, for example. Nothing is stored. */

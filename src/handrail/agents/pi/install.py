@@ -15,12 +15,14 @@ from functools import partial
 from typing import Any
 
 from handrail.agents.calls.servers import TOOL
-from handrail.agents.recipes import FileRecipe, as_json, below, home, served_trial, skill_files, variables
+from handrail.agents.recipes import FileRecipe, as_json, below, home, read_json, served_trial, skill_files, variables
 from handrail.agents.requests import CHILD, plugin_file, plugin_files
 from handrail.extensions.contracts import Stubs
 from handrail.source import text_edits
 
 CONFIG_FILE = "handrail.json"
+DEFAULT_TOOLS = ("read", "bash", "edit", "write")
+"""The tools that pi has if its settings do not say."""
 
 
 def extension_files(stubs: Stubs, user: str = "") -> dict[str, str]:
@@ -57,7 +59,19 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
             stubs, AGENT, {**cancel, "conversation": conversation, "cwd": cwd}
         ),
         notes=partial(_notes, settings),
+        denied=partial(_denied, settings),
     )
+
+
+def _denied(settings: str) -> dict[str, str]:
+    """The tools of pi that `defaultTools` leaves out, or removes by `-TOOL`, with the place of the setting."""
+    chosen = read_json(settings).get("defaultTools")
+    if not isinstance(chosen, list):
+        return {}
+    names = [str(one) for one in chosen]
+    is_change = any(name.startswith(("+", "-")) for name in names)
+    gone = [name for name in DEFAULT_TOOLS if (f"-{name}" in names if is_change else name not in names)]
+    return dict.fromkeys(gone, f"`{settings}`: `defaultTools`")
 
 
 class _WithoutOriginal:

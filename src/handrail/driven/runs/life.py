@@ -321,14 +321,13 @@ def _ended(ended: FlowResult) -> run_events.RunEnded:
     return run_events.RunEnded("completed", "success", None, None)
 
 
-def stop_event(by: str | None) -> run_events.RunEnded:
-    """The end of a run that `handrail stop` ended. `by` is who called it, as in every event."""
+def stop_event(by: str | None, code: str = "stopped") -> run_events.RunEnded:
+    """The end of a run that `handrail stop` or a signal ended. `by` is who did it, as in every event."""
     who = f" by {words}" if (words := caller_words(by)) else ""
-    return run_events.RunEnded("cancelled", None, f"cancelled{who}", None, "stopped", by)
+    return run_events.RunEnded("cancelled", None, f"cancelled{who}", None, code, by)
 
 
 STOPPED = stop_event(None)
-INTERRUPTED = run_events.RunEnded("cancelled", None, "cancelled by Ctrl-C or a signal", None, "interrupted")
 
 
 async def play_to_end(

@@ -374,6 +374,7 @@ class RunChoice:
     """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset`, bounds, `--approve`.
 
     `params` replace those of the run from here on. `is_attended`: a person at the terminal is asked what the run asks.
+    `ended_by` says who ended the driver by a signal.
     """
 
     agent: str | None = None
@@ -384,6 +385,7 @@ class RunChoice:
     approve: tuple[str, ...] = ()
     is_attended: bool = False
     params: dict[str, Any] = field(default_factory=dict)
+    ended_by: Callable[[], str] = str
 
 
 class Routed(Event):

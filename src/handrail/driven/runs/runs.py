@@ -306,6 +306,7 @@ class Runs:
         outside = self.outside(run, observer, asker, routing, meter, choice.approve)
         is_unattended = run.about.request.unattended and not choice.is_attended
         outside = replace(outside, is_attended=choice.is_attended, is_unattended=is_unattended)
+        outside = replace(outside, ended_by=choice.ended_by)
         with run_rules.require_trust(self.trust, run, mode, self.engine):
             return run.with_history(await self.engine.drive(run.id, life, outside))
 

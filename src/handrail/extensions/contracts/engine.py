@@ -194,7 +194,8 @@ class Outside:
 
     `by` is who drives the run, and so who gives the answers of `asker`. `is_attended`: whoever drives it asks a person
     its questions when it waits; else the driver waits for the deadlines of its questions. `is_unattended`: nobody is
-    asked, and a question whose `deadline` is `unattended` gets its default.
+    asked, and a question whose `deadline` is `unattended` gets its default. `ended_by` says who ended the
+    driver by a signal, as `by` of events.
     """
 
     nodes: Mapping[str, NodeKind]
@@ -206,6 +207,7 @@ class Outside:
     by: str | None = None
     is_attended: bool = False
     is_unattended: bool = False
+    ended_by: Callable[[], str] = str
 
 
 class Life(Protocol):

@@ -5,6 +5,7 @@ Pure, as is the rest of the state machine (`machine`), which has the state, the 
 
 from __future__ import annotations
 
+from handrail import strictest_policy
 from handrail.guided.sessions import machine
 from handrail.guided.sessions.machine import Decision, Refusal, shorten_summary
 from handrail.guided.workflows.plan import relocate
@@ -110,8 +111,7 @@ def _loop(plan: Plan, state: State, command: machine.Loop) -> Decision:
 
 
 def _cancel(plan: Plan, state: State, command: machine.Cancel) -> Decision:
-    strictest = max(plan.cancel, state.cancel)  # `agent`, `ask` and `person` are in the order of the alphabet, too
-    policy = (strictest or "ask") if command.by_agent else ""
+    policy = (strictest_policy(plan.cancel, state.cancel) or "ask") if command.by_agent else ""
     if policy == "person":
         who = 'A person can: `handrail cancel`. If you cannot go on, use the action "blocked".'
         return Decision((), Refusal("person-only", f"Only a person may cancel {plan.name}. {who}"))

@@ -369,7 +369,8 @@ class SessionReport(Record):
 
     `message` is for the agent; `view.text.session` has that for a person. `event` is what the command caused last.
     `by` is who caused the last record of the session. `run` is the id of the run that the session belongs to; None if a
-    person works in it, or if it was not looked up. `denied` says how many calls of each tool were denied.
+    person works in it, or if it was not looked up. `denied` says how many calls of each tool were denied. `let_go` says
+    why its agent was allowed to stop.
     """
 
     session: str
@@ -383,6 +384,7 @@ class SessionReport(Record):
     by: str | None = None
     run: str | None = None
     denied: Mapping[str, int] = {}
+    let_go: str = ""
 
     @property
     def status_line(self) -> str | None:
@@ -407,7 +409,8 @@ def report_now(session: Session, snapshot: Snapshot) -> SessionReport:
     plan = session.pinned_plan(snapshot.state)
     message = words.status_text(plan, snapshot.state, moment(snapshot.state.started)) if plan else ""
     denied = tool_counts(denials_since(session.folder, snapshot.state.started))
-    return SessionReport(session.id, plan, snapshot.state, message, by=snapshot.by, denied=denied)
+    let_go = hook_files.mark_text(session.folder, hook_files.LET_GO)
+    return SessionReport(session.id, plan, snapshot.state, message, by=snapshot.by, denied=denied, let_go=let_go)
 
 
 def report_after(session: Session, outcome: CommandOutcome, results: tuple[CheckResult, ...] = ()) -> SessionReport:

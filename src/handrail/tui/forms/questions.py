@@ -164,7 +164,8 @@ class AnswerScreen(QuestionScreen):
 
     def draw(self, control: Widget | None) -> None:
         place = " › ".join([self.asker, *str(self.need.get("path") or "").split("/")])
-        question_words = f"asked {_time_of_day(self.need.get('since'))} · question {self.question}"
+        since = self.need.get("since")
+        question_words = f"asked {_time_of_day(since)} · question {self.question}" if since is not None else ""
         head = at_both_ends(safe_line(place), safe_line(question_words), self.size.width)
         self.query_one("#head", Static).update(head)
         last_control = next((row.control for row in reversed(self.rows) if row.display), None)

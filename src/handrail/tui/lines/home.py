@@ -112,8 +112,6 @@ def _near(path: object) -> str:
 def _status(row: Row) -> str:
     if row.get("group") == "needs" and row.get("need"):
         return "waiting"
-    if row.get("group") == "needs" and row.get("kind") == "session":
-        return "interrupted"
     if row.get("group") == "delayed":
         return "delayed"
     return str(row.get("status"))
@@ -133,7 +131,7 @@ def _place(row: Row, times: Times) -> str:
         fields = need.get("fields") or 0
         parts = f", {fields} {'field' if fields == 1 else 'fields'}" if fields and kind == "form" else ""
         return f"{title}  {kind}{parts}{count_words}"
-    if (status := row.get("status")) in ("interrupted", "answered"):
+    if (status := row.get("status")) in ("interrupted", "answered") and row.get("kind") == "run":
         return f"{status} at {place}: no process" if place else f"{status}: no process"
     if row.get("group") == "delayed" and delay:
         end = delay.get("until")

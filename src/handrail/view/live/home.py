@@ -17,7 +17,6 @@ from handrail.app import App
 from handrail.base import files, locks
 from handrail.base.errors import StateError
 from handrail.driven.artifacts.scope import NO_BRANCH, default_scope
-from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.store import Session, report_now
 from handrail.guided.sessions.words import question_form
 from handrail.settings.folders import file_name
@@ -106,7 +105,7 @@ def session_line(session: Session, time_changed: float | None) -> SessionLine:
         place=() if stop is None or not state.is_active else (*(one.name for one in stop.levels[1:]), stop.name),
         agent=session.about().agent,
         started=state.started or None,
-        let_go=hook_files.mark_text(session.folder, hook_files.LET_GO) or None,
+        let_go=report.let_go or None,
         changed=time_changed,
         done=None if outer is None else outer.total if state.status == "done" else outer.position,
         total=None if outer is None else outer.total,

@@ -16,9 +16,10 @@ from handrail.driven.runs.state import ENDED
 from handrail.driven.runs.summary import Summary, reason_words
 from handrail.source.output_text import clean
 from handrail.view.rows.rows import LONG, SHORT, Rows, short_text
+from handrail.view.text.columns import session_status
 
 ENTRIES = "entries"
-OPEN = ("active", "waiting")
+OPEN = ("active", "waiting", "interrupted")
 """The statuses of a session that has not ended."""
 _PATH = re.compile(r" `/[^`]*`")
 NEEDS, RUNNING, DELAYED, RECENT = GROUPS = ("needs", "running", "delayed", "recent")
@@ -258,7 +259,7 @@ def _session(session: SessionLine, opened_at: float | None) -> Ranked:
         "id": f"session:{session.id}",
         "kind": "session",
         "group": group,
-        "status": "damaged" if session.problem is not None else session.status,
+        "status": "damaged" if session.problem else session_status(session.status, session.asks, session.let_go),
         "name": clean(session.workflow or session.id)[:SHORT],
         "about": clean(session.task)[:SHORT],
         "place": [clean(part)[:SHORT] for part in session.place],

@@ -318,7 +318,9 @@ class NodeTree:
         for one in phase.within:
             block = f"{mark}{path_segment(one.block)}"
             if block not in self.window.nodes:
-                self._add(block, parent, kind="repeat", name=one.block, shape=block, rounds=one.last, begun=0)
+                self._add(
+                    block, parent, kind="repeat", name=one.block, shape=block, rounds=one.last, over=one.over, begun=0
+                )
             parent = f"{block}/{one.number}"
             if parent not in self.window.nodes:
                 self._add(parent, block, kind="round", name=f"round {one.number}", shape=block)
@@ -332,6 +334,17 @@ class NodeTree:
         tally["pending"] = tally.get("pending", 0) + 1
         if parent.startswith("~"):
             self.put(parent, children=len(self.window.children[parent]))
+
+
+UNMET = "its condition does not hold"
+
+
+def copies_words(status: str, why: Mapping[str, Any] | None) -> str:
+    """What is said of rounds of a repeat in a row that were skipped, or have not begun; `why` is why the first was."""
+    if status == "pending":
+        return "if needed"
+    reason = str((why or {}).get("message") or "")
+    return "not needed" if reason in ("", UNMET) else reason
 
 
 def _active(tally: dict[str, int]) -> str | None:

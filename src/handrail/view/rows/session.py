@@ -19,6 +19,7 @@ from handrail.guided.workflows.plan import Plan, Stop
 from handrail.source.output_text import clean
 from handrail.source.plain_text import caller_words
 from handrail.view.rows.rows import HEAD, LONG, Rows, cleaned_value
+from handrail.view.text.columns import session_status
 
 STOPS, MOVES, CHECKS, DENIALS, NEEDS = "stops", "moves", "checks", "denials", "needs"
 MOST_DENIALS = 200
@@ -202,7 +203,7 @@ class SessionTopic:
             "workflow": None if plan is None else plan.key,
             "name": None if plan is None else clean(plan.name),
             "task": clean(state.task)[:LONG],
-            "status": state.status,
+            "status": session_status(state.status, state.question, self.facts["letGo"]),
             "statusLine": clean(words.status_line(plan, state) or "") or None if plan is not None else None,
             "steps": state.steps,
             "loops": self._loops,

@@ -63,6 +63,13 @@ def word_of(status: str) -> str:
     return WORDS.get(status, status) if status in OF_STATUS else "unknown"
 
 
+def session_status(status: str, question: object, let_go: str | None) -> str:
+    """The status of a session, as people see it. `let_go` is why its agent stopped; one that asks a person waits."""
+    if status != "active":
+        return status
+    return "waiting" if question else "interrupted" if let_go else status
+
+
 def sign_of(status: str) -> str:
     """The sign before a status; `!` before one that is not in the table."""
     return OF_STATUS.get(status, NOTICE).char

@@ -6,6 +6,7 @@ is driven through a workflow, its phases are lines below the step: how each went
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from handrail.driven.flows.plan import FlowPlan, path_segment
@@ -16,6 +17,7 @@ from handrail.source.plain_text import counted, one_line, plain
 from handrail.view.rows.rows import Row
 from handrail.view.rows.run import RunTopic
 from handrail.view.rows.run_sections import NEEDS, VISITS
+from handrail.view.rows.run_tree import copies_words
 from handrail.view.text.columns import clipped, duration, sign_of
 
 MOST_VISITS = 8
@@ -33,6 +35,7 @@ class Progress:
         self.phases = [path_segment(phase.id) for phase in plan.phases]
         self.topic = RunTopic(plan, lambda _: None, 1, {}, past)
         self._row = self.topic.tree.get
+        self._copies: dict[str, list[str]] = {}  # what is in the line of a path
 
     def take(self, event: Event, now: float) -> None:
         """Apply an event that happened at the time `now`."""
@@ -60,7 +63,7 @@ class Progress:
         """The place of every possible line, and the index of the line that is current."""
         places: list[ProgressPlace] = []
         current = 0
-        for path in self.phases:
+        for path in self._with_lines(self.phases):
             status = self._row(path)["status"]
             if status in _UNFOLDED:
                 begin = len(places)
@@ -78,9 +81,28 @@ class Progress:
         yield path, depth, None
         if self._row(path)["status"] in _UNFOLDED:
             yield from ((path, depth + 1, visit) for visit in self.topic.window.rows_of(path, VISITS)[-MOST_VISITS:])
-            for child in self.topic.window.children.get(path, ()):
-                if child in self.topic.tree.own_steps or self._row(child)["status"] != "pending":
-                    yield from self._unfold(child, depth + 1)
+            own_steps, children = self.topic.tree.own_steps, self.topic.window.children.get(path, ())
+            shown = (child for child in children if child in own_steps or self._row(child)["status"] != "pending")
+            for child in self._with_lines(shown):
+                yield from self._unfold(child, depth + 1)
+
+    def _with_lines(self, paths: Iterable[str]) -> Iterator[str]:
+        """The paths without those that are in the line of one before them."""
+        for _, members in itertools.groupby(paths, self._line_key):
+            copies = list(members)
+            self._copies[copies[0]] = copies
+            yield copies[0]
+
+    def _line_key(self, path: str) -> object:
+        """Equal for what is one line: rounds of a repeat that were skipped, or follow the first and have not begun."""
+        row = self._row(path)
+        status, parent = row["status"], row["parent"]
+        if row["kind"] == "round":
+            return (parent, status) if status == "skipped" else path
+        block, _, number = parent.partition("/")
+        is_copy = status == "skipped" or (status == "pending" and number.partition("~")[0] != "1")
+        is_whole = parent.startswith("~") and self._row(parent)["status"] == status
+        return (block, status) if is_copy and is_whole else path
 
     def _line(self, path: str, depth: int, visit: Row | None, now: float) -> str:
         if visit is None:
@@ -90,7 +112,10 @@ class Progress:
             if took is None and status in ("running", "interrupted"):
                 took = self.topic.elapsed(row["id"], now)
             time = "" if took is None else duration(took)
-            parts = [sign_of(status) + " " + last_id(path), time, self._remark(row, now)]
+            copies = [one.rpartition("/")[2] for one in self._copies[path]]
+            name, is_one = last_id(folded_path(", ".join(copies))), len(copies) == 1
+            remark = self._remark(row, now) if is_one else copies_words(status, row["why"])
+            parts = [f"{sign_of(status)} {'round ' * (row['kind'] == 'round')}{name}", time, remark]
         else:
             clock = self.topic.clock
             took = (visit["to"] or (now if clock.is_going else clock.last or now)) - visit["from"]
@@ -147,3 +172,13 @@ def attempt_words(topic: RunTopic, path: str) -> str:
 def last_id(path: str) -> str:
     """The id at the end of a path."""
     return plain(path.rpartition("/")[2].replace("%2F", "/").replace("%25", "%"))
+
+
+def folded_path(path: str) -> str:
+    """`a/fix-2 to fix-9, last` for `a/fix-2, fix-3, ..., last`: names that differ only in their last number."""
+    stems: dict[str, list[str]] = {}
+    parent, slash, names = path.rpartition("/")
+    for name in names.split(", "):
+        stems.setdefault(name.rstrip("0123456789"), []).append(name)
+    folded = [" to ".join([row[0], row[-1]]) if len(row) > 2 else ", ".join(row) for row in stems.values()]
+    return parent + slash + ", ".join(folded)

@@ -13,7 +13,7 @@ from handrail.guided.sessions.denials import denied_words
 from handrail.guided.sessions.store import SessionReport, moment
 from handrail.guided.sessions.words import check_lines
 from handrail.source.plain_text import command_line, counted, one_line, plain_lines
-from handrail.view.text.columns import SIGNS
+from handrail.view.text.columns import SIGNS, session_status, sign_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _lines(report: SessionReport, session: str | None, clock: Callable[[float], 
         yield "The session continues here with the edited files."
     else:
         yield from _event_lines(report, plan)
-        yield from _status_lines(plan, state, session, clock) if event is None else ()
+        yield from _status_lines(report, plan, session, clock) if event is None else ()
         yield from ["", denied_words(report.denied)] if report.denied and event is None else ()
         yield from _phase_text(plan, state, session)
 
@@ -88,8 +88,13 @@ def _event_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
             yield f"{report.state.note}\nAn agent is told that at its next turn."
 
 
-def _status_lines(plan: Plan, state: State, session: str | None, clock: Callable[[float], str]) -> Iterator[str]:
-    """The task, the time, and all phases with a mark at the current one."""
+def _status_lines(
+    report: SessionReport, plan: Plan, session: str | None, clock: Callable[[float], str]
+) -> Iterator[str]:
+    """Why its agent stopped, if it did, the task, the time, and all phases with a mark at the current one."""
+    state = report.state
+    if session_status(state.status, state.question, report.let_go) == "interrupted":
+        yield f"status:   {sign_of('interrupted')} interrupted: {one_line(report.let_go)}"
     yield f"task:     {one_line(state.task)}"
     yield f"started:  {clock(state.started)}" + (f", {counted(state.steps, 'step')} so far" if state.steps else "")
     yield ""
@@ -174,6 +179,8 @@ def session_json(report: SessionReport) -> dict[str, Any]:
         "task": state.task,
         "taskId": state.task_id,
         "status": state.status,
+        "interrupted": session_status(state.status, state.question, report.let_go) == "interrupted",
+        "letGo": report.let_go or None,
         "path": report.path,
         "phase": _phase(report),
         "steps": state.steps,

@@ -22,7 +22,7 @@ const whyOf = (row) => (typeof row.why === "string" ? row.why : [nearOf(row.why?
 const KINDS = { form: "form", approval: "approval", rerun: "did it finish?", breach: "changed files", trust: "not trusted" };
 
 // Its work or its answer waits for a process.
-const isLeft = (row) => row.status === "interrupted" || row.status === "answered";
+const isLeft = (row) => row.kind === "run" && (row.status === "interrupted" || row.status === "answered");
 
 // The sentence of a row, and what stands beside it.
 const tell = (row, now) => {

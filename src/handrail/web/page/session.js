@@ -71,6 +71,7 @@ const Told = ({ id, agent, version }) => html`
 
 const QUESTIONS = {
   cancel: ["Cancel…", (name) => `Cancel ${name}?`, "The agent is no longer held to it. The session keeps its record.", "Cancel the workflow", "Keep it"],
+  goto: ["Go to…", () => "Go to another phase?", "What came after it is void: summaries, and results of checks. The agent is told why.", "Go there", "Stay"],
   reload: ["Reload…", (name) => `Load the files of ${name} again?`, "The session stays in the same phase.", "Load them", "Leave it"],
 };
 
@@ -78,25 +79,38 @@ class SessionButtons extends Component {
   async doIt(action) {
     this.setState({ error: null });
     try {
-      await post(`/api/sessions/${encodeURIComponent(this.props.id)}/${action}`, {});
+      const { phase, reason } = this.state;
+      await post(`/api/sessions/${encodeURIComponent(this.props.id)}/${action}`, action === "goto" ? { phase, reason } : {});
       this.setState({ asked: null });
     } catch (error) {
       this.setState({ error });
     }
   }
 
-  render({ id, head }, { asked, error }) {
+  // The phase to go to, and why.
+  target(stops) {
+    return html`
+      <div class="field"><label for="goto-phase">Phase</label><select id="goto-phase" value=${this.state.phase} onChange=${(e) => this.setState({ phase: e.target.value })}>
+        <option value="">choose</option>
+        ${stops.map((stop) => html`<option key=${stop.id} value=${stop.levels.map((level) => level[1]).join(".")}>${stop.name}</option>`)}
+      </select></div>
+      <div class="field"><label for="goto-reason">Why</label><input id="goto-reason" value=${this.state.reason} onInput=${(e) => this.setState({ reason: e.target.value })} /></div>
+    `;
+  }
+
+  render({ id, head, stops }, { asked, error, phase, reason }) {
+    const isIncomplete = asked === "goto" && !(phase && reason.trim());
     const off = { disabled: !!readOnly, title: readOnly || undefined };
     const close = () => this.setState({ asked: null, error: null });
     return html`
-      <p class="buttons">${Object.keys(QUESTIONS).map((name) => html`<button key=${name} ...${off} onClick=${() => this.setState({ asked: name })}>${QUESTIONS[name][0]}</button>`)}</p>
-      ${asked ? html`<${Dialog} title=${QUESTIONS[asked][1](head.name ?? "this session")} onClose=${close}><${Exactly} about=${head.task} id=${id} /><p>${QUESTIONS[asked][2]}</p><${Problem} error=${error} />
-        <p class="buttons"><button onClick=${close}>${QUESTIONS[asked][4]}</button><button onClick=${() => this.doIt(asked)}>${QUESTIONS[asked][3]}</button></p><//>` : null}
+      <p class="buttons">${Object.keys(QUESTIONS).map((name) => html`<button key=${name} ...${off} onClick=${() => this.setState({ asked: name, phase: "", reason: "" })}>${QUESTIONS[name][0]}</button>`)}</p>
+      ${asked ? html`<${Dialog} title=${QUESTIONS[asked][1](head.name ?? "this session")} onClose=${close}><${Exactly} about=${head.task} id=${id} /><p>${QUESTIONS[asked][2]}</p>${asked === "goto" ? this.target(stops) : null}<${Problem} error=${error} />
+        <p class="buttons"><button onClick=${close}>${QUESTIONS[asked][4]}</button><button disabled=${isIncomplete} onClick=${() => this.doIt(asked)}>${QUESTIONS[asked][3]}</button></p><//>` : null}
     `;
   }
 }
 
-const isOpen = (head) => head.status === "active" || head.status === "waiting";
+const isOpen = (head) => ["active", "waiting", "interrupted"].includes(head.status);
 const turnWords = { agent: "agent's turn", person: "your turn" };
 
 export const Session = ({ id, received, now }) => {
@@ -113,7 +127,7 @@ export const Session = ({ id, received, now }) => {
     <div class="titlebar">
       <h1 tabindex="-1">${bdi(head.name ?? "Session")} <span class="about">${bdi(head.task)}${head.agent ? ` · ${head.agent}` : ""}</span></h1>
       <span class=${`state ${head.status}`}><span class="sign" aria-hidden="true">${SIGNS[head.status] ?? "·"}</span> <strong class="word">${WORDS[head.status] ?? head.status}</strong> · ${plural(head.steps ?? 0, "move")}</span>
-      ${isOpen(head) ? html`<${SessionButtons} id=${id} head=${head} />` : null}
+      ${isOpen(head) ? html`<${SessionButtons} id=${id} head=${head} stops=${stops} />` : null}
     </div>
     <p class="facts">${facts.filter(Boolean).map((fact) => html`<span key=${fact}>${bdi(fact)}</span>`)}${head.run ? html`<a href=${`/runs/${encodeURIComponent(head.run)}`}>run ${bdi(head.run)}</a>` : null}</p>
     ${head.reason && head.question ? html`<p class="notice">? ${head.cancelPending ? "The agent asks to cancel the workflow" : "The agent cannot go on"}: ${bdi(head.reason)}</p>` : null}

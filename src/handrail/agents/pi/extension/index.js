@@ -16,6 +16,7 @@ import { Stops } from "./stops.js";
 const FOLDER = dirname(fileURLToPath(import.meta.url));
 const STEP = "workflow_step";
 const STATE = "handrail:state";
+const CONTEXT = "workflow:context";
 const PARENT = "HANDRAIL_PI_PARENT";
 const ONE_CALL = "HANDRAIL_FOR_ONE_CALL";
 const SLOW = { seconds: 60 };
@@ -71,6 +72,7 @@ class Guided {
 		pi.on("session_start", (event, ctx) => this.begin(ctx));
 		pi.on("session_tree", (event, ctx) => this.follow(ctx, true));
 		pi.on("session_shutdown", () => this.end());
+		pi.on("before_agent_start", (event, ctx) => this.remember(ctx));
 		pi.on("context", (event) => this.beforeModel(event));
 		pi.on("tool_call", (event, ctx) => this.beforeTool(event, ctx));
 		pi.on("input", (event) => {
@@ -172,6 +174,23 @@ class Guided {
 			this.keep((await this.ask("input", {})).standing);
 		} catch (error) {
 			this.screen.warn(`Handrail could not be told of your prompt: ${error.message}`);
+		}
+	}
+
+	// What the agent is told of a phase is kept in pi's history, hidden, so that `/tree` shows where it was told what. The
+	// model does not get these messages: it gets the text of now from `beforeModel`.
+	async remember(ctx) {
+		await this.opening;
+		if (!this.isActive()) return undefined;
+		const branch = ctx.sessionManager.getBranch();
+		const told = branch.filter((entry) => entry.type === "message").map((entry) => entry.message);
+		const last = branch.findLast((entry) => entry.type === "custom_message" && entry.customType === CONTEXT);
+		try {
+			const { reply } = await this.ask("context", { told: marksIn(told, STEP) });
+			if (!reply?.text || reply.text === last?.content) return undefined;
+			return { message: { customType: CONTEXT, content: reply.text, display: false } };
+		} catch {
+			return undefined; // `beforeModel` asks again, and says why it failed
 		}
 	}
 

@@ -3,7 +3,7 @@
 import { Text } from "./text.js";
 
 const STATUS = "workflow";
-const NOTICES = new Set(["workflow:complete", "workflow:notice"]);
+const NOT_FOR_MODEL = new Set(["workflow:complete", "workflow:notice", "workflow:context"]);
 const LOOK_AGAIN = 50;
 
 export class Screen {
@@ -93,7 +93,7 @@ export class Screen {
 	}
 
 	withoutNotices(messages) {
-		return messages.filter((message) => message.role !== "custom" || !NOTICES.has(message.customType));
+		return messages.filter((message) => message.role !== "custom" || !NOT_FOR_MODEL.has(message.customType));
 	}
 
 	whenIdle(call) {

@@ -25,7 +25,7 @@ from handrail.driven.engines.embedded.durable_run import DurableRun
 from handrail.driven.engines.embedded.inbox import Inbox, Letter
 from handrail.driven.engines.embedded.run_journal import Ledger, Payloads, events_of, read_all
 from handrail.driven.runs import run_events
-from handrail.driven.runs.life import INTERRUPTED, STOPPED, play_to_end, stop_event
+from handrail.driven.runs.life import STOPPED, play_to_end, stop_event
 from handrail.driven.runs.run_events import Event, stored_event
 from handrail.driven.runs.run_rules import due_at, open_question, refuse_unless_waiting, too_late_error
 from handrail.driven.runs.state import RunState, fold
@@ -223,7 +223,7 @@ class Embedded:
                     for event in life.begin(ledger.history):
                         ledger.record(event)
             except asyncio.CancelledError:
-                ledger.record(INTERRUPTED)
+                ledger.record(stop_event(outside.ended_by() or None, "interrupted"))
                 raise
             finally:
                 durable.activity.close()
