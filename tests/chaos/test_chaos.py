@@ -17,10 +17,12 @@ import pytest
 
 from chaos.damage import Guided, damaged, files_of
 from chaos.lives import Lives
+from chaos.sessions import SessionLives
 from chaos.world import World
 from depth import Depth
 
 FEW, MANY = 2, 12
+KILLS = 4
 FEW_DAMAGES, MANY_DAMAGES = 5, 18
 GIVEN = os.environ.get("HANDRAIL_CHAOS_SEEDS", f"1:{MANY + 1}")
 SEEDS = range(*map(int, GIVEN.split(":")))
@@ -66,13 +68,31 @@ def _compare(lives: Lives, wanted: dict[str, object]) -> None:
         ]
 
 
-def test_a_run_ends_as_if_nothing_had_happened(folder: Path, seed: int) -> None:
+def test_kills_in_changing_surroundings_lose_and_repeat_nothing(folder: Path, seed: int) -> None:
     wanted = _uninterrupted(folder / "whole", seed)
-    world = World(folder / "killed", seed)
-    lives = Lives(world, random.Random(seed))
-    lives.kill_often(lives.chance.randint(1, 5))
-    _compare(lives, wanted)
-    _finish(lives.wrong, folder)
+    chance, left, wrong = random.Random(seed), KILLS, list[str]()
+    for number in range(2 * KILLS):  # a run that ends before it was killed so often has a successor
+        lives = Lives(World(folder / f"killed-{number}", seed), chance)
+        lives.kill_often(left)
+        _compare(lives, wanted)
+        left, wrong = left - lives.kills, wrong + lives.wrong
+        if wrong or left <= 0:
+            break
+    assert wrong or left <= 0, f"seed {seed} was killed only {KILLS - left} times"
+    _finish(wrong, folder)
+
+
+def test_kills_in_changing_surroundings_lose_and_repeat_no_move_of_a_session(folder: Path, seed: int) -> None:
+    chance, left, wrong = random.Random(seed), KILLS, list[str]()
+    for number in range(2 * KILLS):
+        lives = SessionLives(World(folder / str(number), seed), chance)
+        lives.kill_often(left)
+        lives.finish()
+        left, wrong = left - lives.kills, wrong + lives.wrong
+        if wrong or left <= 0:
+            break
+    assert wrong or left <= 0, f"seed {seed} was killed only {KILLS - left} times"
+    _finish(wrong, folder)
 
 
 def test_a_damaged_file_is_reported_and_repeats_nothing(folder: Path, seed: int, depth: Depth) -> None:

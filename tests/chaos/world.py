@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from chaos.scenario import VARIABLES, Scenario
+from chaos.surroundings import (
+    PROGRAMS,
+    UMASKS,
+    another_environment,
+    change_definitions,
+    change_settings,
+    place_to_work,
+)
 from support import Said, trust_below, without_times
 
 HANDRAIL = Path(sys.executable).parent / "handrail"
@@ -34,25 +44,60 @@ class World:
         self.log = folder / "log"
         self.project.mkdir(parents=True)
         self.scenario.write(self.project)
+        self.remember_definitions()
+        self.cwd, self.named, self.umask = self.project, tuple[str, ...](), -1
+        self.moves, self.program = 0, str(HANDRAIL)
         self.answers = folder / "answers.json"
         self.answers.write_text(json.dumps(self.scenario.answers))
         self.mark = f"chaos-{os.getpid()}-{seed}-{folder.name}"
         self.env = {name: os.environ[name] for name in KEPT if name in os.environ}
         self.env |= {"HOME": str(folder), "HANDRAIL_HOME": str(self.state), "CHAOS_LOG": str(self.log), **FIRST}
         self.env |= {"CHAOS": self.mark, "NO_COLOR": "1"}
+        self.changed: dict[str, str | None] = {}
         trust_below(folder, self.env)
 
     def start(self, *argv: str, changed: dict[str, str] | None = None) -> subprocess.Popen[str]:
+        env = {**self.env, **self.changed, **(changed or {})}
         return subprocess.Popen(
-            [str(HANDRAIL), *argv],
-            cwd=self.project,
-            env={**self.env, **(changed or {})},
+            [self.program, *self.named, *argv],
+            cwd=self.cwd,
+            env={name: value for name, value in env.items() if value is not None},
+            umask=self.umask,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             start_new_session=True,
         )
+
+    def change(self, chance: random.Random) -> None:
+        """The next life finds another environment, folder to work in, settings and definitions."""
+        self.changed, self.umask = another_environment(self.folder, chance), chance.choice(UMASKS)
+        change_settings(self.project, chance)
+        self.restore_definitions()
+        change_definitions(list(self.definitions), chance)
+        self.cwd, self.named = place_to_work(self.folder, self.project, chance)
+        self.program = chance.choice([str(HANDRAIL), *PROGRAMS])
+
+    def remember_definitions(self) -> None:
+        self.definitions = {path: path.read_bytes() for path in self.project.rglob("*") if path.is_file()}
+
+    def restore_definitions(self) -> None:
+        for kind in ("flows", "workflows"):
+            shutil.rmtree(self.project / ".handrail" / kind, ignore_errors=True)
+        for path, data in self.definitions.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+    def move(self) -> Said:
+        """Give the project another path, and take its runs along."""
+        former, self.moves = self.project, self.moves + 1
+        self.project = self.folder / f"moved {self.moves}"
+        former.rename(self.project)
+        self.definitions = {self.project / path.relative_to(former): data for path, data in self.definitions.items()}
+        self.cwd, self.named = self.project, ()
+        return self.call("adopt", str(former))
 
     def call(self, *argv: str, changed: dict[str, str] | None = None) -> Said:
         """Run a command to its end. A command that hangs is killed with everything that it started."""
