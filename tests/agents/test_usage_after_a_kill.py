@@ -94,6 +94,17 @@ def test_an_answer_of_claude_that_is_not_whole_has_no_known_output(tmp_path: Pat
     assert (found["inputTokens"], found["outputTokens"]) == (1000, None)
 
 
+def test_the_subagents_of_claude_have_records_of_their_own(tmp_path: Path) -> None:
+    write_records(tmp_path, "claude", AFTER)
+    path = tmp_path / RECORDS["claude"][0]
+    below = path.with_suffix("") / "subagents" / "agent-1.jsonl"
+    below.parent.mkdir(parents=True)
+    below.write_text(path.read_text().replace('"m1"', '"other"'))
+    found = spent("claude", tmp_path)
+    assert found is not None
+    assert (found["inputTokens"], found["outputTokens"]) == (2000, 100)
+
+
 def test_the_database_of_opencode_has_a_session_and_its_subagents(tmp_path: Path) -> None:
     folder = tmp_path / ".local/share/opencode"
     folder.mkdir(parents=True)

@@ -191,6 +191,26 @@ def test_a_remote_that_is_on_no_forge_is_told_before_anything_is_done(
     assert forge.web.asked == []
 
 
+def test_the_forge_that_a_person_names_is_known_in_the_first_phase(
+    project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    shop.checkout.git("remote", "set-url", "origin", "https://git.example.com/shop/tea.git")
+    place = ("--param", "forge=github", "--param", "repository=octo/tea")
+    ended = shop.run("auto", TICKET, *place, "--until", "begin")
+    assert ended["phases"][0]["steps"][-1]["value"] == {"forge": "github", "repository": "octo/tea"}
+    rows = project.json("run", "auto-guided", TICKET, *place, "--dry-run")["rows"]
+    (params,) = [row["params"] for row in rows if row.get("flow") == "auto"]
+    assert (params["forge"], params["repository"]) == ("github", "octo/tea")
+
+
+@pytest.mark.parametrize("name", ["auto", "auto-common", "auto-common-guided", "auto-golang", "auto-simple"])
+def test_a_message_tells_of_each_stage(project: Project, name: str) -> None:
+    phases = {phase["id"]: phase["steps"] for phase in project.json("phases", name)["phases"]}
+    told = [id_ for id_, steps in phases.items() if {"tell", "telegram"} & {*steps}]
+    assert told == ["plan", "code" if name == "auto" else "implement", "open" if name == "auto" else "tell"]
+
+
 @pytest.mark.whole
 def test_a_run_that_failed_because_of_the_remote_goes_on_with_the_forge_that_a_person_names(
     project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch

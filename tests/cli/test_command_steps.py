@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import jsonschema
 import pytest
 
+from handrail.extensions.registry import Registry
+from handrail.project.editor_schemas import editor_schema
 from support import Project
 
 
@@ -57,3 +60,24 @@ def test_a_wrong_one_is_one_located_problem(project: Project, step: str, said: s
     (problem,) = project.json("validate", code=2)["problems"]
     assert said in problem["message"]
     assert problem["line"] == 4
+
+
+def test_what_is_wrong_in_each_round_is_one_problem(project: Project) -> None:
+    steps = "[{id: x, run: make, node: command}]"
+    rounds = f"- repeat: {{var: i, to: 3}}\n  phases:\n  - {{id: 'p-${{i}}', steps: {steps}}}\n"
+    project.write(".handrail/flows/f.yaml", f"phases:\n{rounds}")
+    (problem,) = project.json("validate", code=2)["problems"]
+    assert "a step with `run` takes neither `node` nor `argv`" in problem["message"]
+
+
+def test_editors_know_it() -> None:
+    def is_right(**step: object) -> bool:
+        flow = {"phases": [{"id": "a", "steps": [{"id": "x", **step}]}]}
+        return bool(jsonschema.Draft7Validator(editor_schema("flow", Registry())).is_valid(flow))
+
+    assert is_right(run="make")
+    assert is_right(run=["make", "it"], params={"mayFail": True})
+    assert is_right(node="command", params={"argv": ["make"]})
+    assert not is_right(run="make", node="command")
+    assert not is_right(run="make", prompt="Do it.")
+    assert not is_right()

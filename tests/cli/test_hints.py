@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from handrail.base.errors import system_error
@@ -117,9 +119,18 @@ def test_a_missing_program_is_named_by_every_command(project: Project, monkeypat
     assert "error: the program `git` is not installed or not on the PATH" in project.run("demo").err
 
 
+def test_a_missing_program_is_named_by_a_step(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write(
+        ".handrail/flows/f.yaml", ONE.replace("node: set, params: {n: 1}", "node: git-branch, params: {name: b}")
+    )
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert project.json("run", "f", code=1)["error"] == "the program `git` is not installed or not on the PATH"
+
+
 def test_an_empty_folder_is_told_nothing_that_does_not_concern_it(project: Project) -> None:
-    project.run("trust", "--remove")
+    shutil.rmtree(project.home / "state" / "trust")
     (project.folder / ".handrail").rmdir()
+    assert project.run("start", "review", "it").code == 4
     assert "not trusted" not in project.run("list").out
     summary = project.run("doctor").out.splitlines()[-1]
     assert "checks fine; " in summary

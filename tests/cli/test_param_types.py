@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -31,6 +32,13 @@ def test_a_param_that_is_text_stays_text(project: Project, param: str, given: st
 @pytest.mark.parametrize("param", ["{required: true}", "1", "''", "{type: number}"])
 def test_other_params_are_numbers_if_a_number_is_given(project: Project, param: str) -> None:
     flow(project, param)
+    assert value(project, "1.5") == 1.5
+
+
+def test_a_flow_in_agentweavers_form_gets_a_number_as_it_does_there(project: Project) -> None:
+    step = {"id": "x", "node": "set", "params": {"value": {"ref": "params.p"}}}
+    told = {"kind": "f", "version": 1, "params": {"p": {"default": "1.0"}}, "phases": [{"id": "a", "steps": [step]}]}
+    project.write(".agentweaver/.flows/f.json", json.dumps(told))
     assert value(project, "1.5") == 1.5
 
 

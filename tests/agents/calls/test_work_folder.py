@@ -43,9 +43,9 @@ def prove(folder: Path) -> None:
         (folder / name).write_text("x\n")
 
 
-def advance(cwd: Path) -> tuple[bool, str]:
+def advance(cwd: Path, action: str = "next") -> tuple[bool, str]:
     """(the phase was left, the text for the agent), if the agent works in `cwd`."""
-    message = {"tool_name": "mcp__plugin_handrail_handrail__workflow_step", "tool_input": {"action": "next"}}
+    message = {"tool_name": "mcp__plugin_handrail_handrail__workflow_step", "tool_input": {"action": action}}
     said = tell("claude", {"session_id": "C", "cwd": str(cwd), "hook_event_name": "PreToolUse", **message})
     answers: list[dict[str, Any]] = []
     server = servers.McpServer("claude", Registry(), os.environ, answers.append)
@@ -86,6 +86,7 @@ def test_a_worktree_that_was_made_in_the_phase_is_no_proof(work: Project) -> Non
     left, told = advance(tree)
     assert (left, "2 of 2 exit checks" in told, f"They ran in `{work.folder}`" in told) == (False, True, True)
     assert work.json("status", "--session", "claude-C")["checksRanIn"] == str(work.folder)
+    assert f"**Exit checks ran in:** {work.folder}" in advance(tree, "status")[1]
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", "work")
     left, told = advance(tree)

@@ -15,6 +15,7 @@ OUTER = """
 phases:
 - id: a
   steps:
+  - {id: ru, node: write-file, params: {path: own.md, text: mine}, makes: [own.md]}
   - {id: run, node: flow-run, params: {fileName: inner}}
   - {id: made, node: set, params: {all: "${steps.a.run.%s.publishedArtifacts}"}}
 """
@@ -27,7 +28,7 @@ def test_a_flow_knows_what_a_nested_flow_published_also_in_a_later_life(project:
     run = project.json("run", "outer", "--scope", "k", code=1)["run"]
     project.write("go", "")
     ended = project.json("resume", run)
-    artifacts = ended["phases"][0]["steps"][1]["value"]["all"]
+    artifacts = ended["phases"][0]["steps"][2]["value"]["all"]
     assert [(one["artifact_id"], one["payload_path"]) for one in artifacts] == [
         ("k:a.md:v1", "a.md"),
         ("k:b.md:v1", "b.md"),

@@ -79,3 +79,9 @@ def test_a_foreign_workflow_is_taken_over_only_if_none_is_active() -> None:
     foreign = State("active", at=1, steps=4, plan="p", task="tea")
     assert decide(None, State(), Adopted(foreign, "x")).events == (Adopted(foreign, "x"),)
     assert decide(PLAN, State("active", plan="p"), Adopted(foreign, "x")).events == ()
+
+
+def test_a_workflow_of_another_program_is_entered_when_it_is_taken_over(tmp_path: Path) -> None:
+    session = Session(SessionRef(str(tmp_path / "s"), str(tmp_path), "s"), lambda: 7.0)
+    session.do(Adopted(State("active", at=1, plan=session.pin(PLAN)), "another program"))
+    assert session.entered() == 7.0
