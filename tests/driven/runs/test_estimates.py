@@ -20,8 +20,9 @@ from handrail.driven.runs.estimate import (
     round_groups,
     spread,
 )
-from handrail.driven.runs.request import plan_named
+from handrail.driven.runs.request import LoadedRun, plan_named
 from handrail.driven.runs.restart import restart
+from handrail.driven.runs.run_events import RunChoice
 from support import Project
 
 RUNS = 20
@@ -46,6 +47,11 @@ phases:
 FAILING = """\
 phases:
   - {id: a, steps: [{id: x, node: wait, params: {seconds: 0}}]}
+  - {id: b, steps: [{id: x, node: command, params: {argv: [test, -e, good]}}]}
+"""
+PAID = """\
+phases:
+  - {id: a, steps: [{id: x, node: llm-prompt, prompt: Plan it.}]}
   - {id: b, steps: [{id: x, node: command, params: {argv: [test, -e, good]}}]}
 """
 
@@ -312,3 +318,39 @@ def test_a_run_that_is_restarted_after_its_end_is_another_run(project: Project, 
     found = estimated(project, "plain")
     assert [row["seconds"]["count"] for row in found["phases"]] == [1, 2]
     assert found["seconds"] == {"low": 16.0, "usual": 16.0, "high": 16.0, "share": 0.0, "count": 1}
+
+
+def restarted(
+    project: Project, recorder: Recorder, run: LoadedRun, start: str, choice: RunChoice | None = None
+) -> None:
+    app = recorder.fresh()
+    attempt = asyncio.run(restart(app.runs, app.flows, app.definitions.flow_named, run, start, choice))
+    recorder.drive(attempt.run, "restart", constant({}))
+
+
+def test_what_a_restart_keeps_is_counted_once(project: Project, recorder: Recorder) -> None:
+    project.write(".handrail/flows/paid.yaml", PAID)
+    failed = recorder.run("paid", constant({}), agent="scripted")
+    project.write("good", "")
+    restarted(project, recorder, failed, "b")
+    found = estimated(project, "paid", "--agent", "scripted")
+    assert (found["runs"], found["tokens"]["usual"], found["usd"]["usual"]) == (1, 11, 0.1)
+
+
+def test_a_run_whose_attempts_had_other_agents_does_not_count(project: Project, recorder: Recorder) -> None:
+    project.write(".handrail/flows/paid.yaml", PAID)
+    failed = recorder.run("paid", constant({}), agent="scripted")
+    project.write("good", "")
+    restarted(project, recorder, failed, "a", RunChoice(model="new"))
+    found = estimated(project, "paid", "--agent", "scripted", "--model", "new")
+    assert (found["runs"], found["others"]) == (0, 1)
+
+
+def test_rounds_that_were_kept_from_a_run_that_had_ended_are_missing_in_the_next_one(
+    project: Project, recorder: Recorder
+) -> None:
+    project.write("done-2", "")
+    whole = recorder.run("loop", constant({}), agent="scripted")
+    restarted(project, recorder, whole, "round-2")
+    found = estimated(project, "loop", "--agent", "scripted")
+    assert [row["tokens"]["count"] for row in found["phases"]] == [1, 1, 2]
