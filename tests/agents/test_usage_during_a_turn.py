@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.outcomes import NewLines
+from handrail.agents.outcomes import NewRecords
 from handrail.extensions.contracts import AgentJob, AgentSaid
 from handrail.extensions.registry import Registry
 
@@ -111,11 +111,11 @@ def test_a_damaged_record_is_no_news(agent: Agent) -> None:
 
 
 def test_a_line_counts_when_it_is_complete(tmp_path: Path) -> None:
-    path = tmp_path / "record"
-    lines = NewLines(str(path))
-    assert lines.read() == []
-    path.write_bytes(b"one\ntw")
-    assert lines.read() == [b"one"]
-    path.write_bytes(b"one\ntwo\n")
-    assert lines.read() == [b"two"]
-    assert lines.read() == []
+    path, records = tmp_path / "record", NewRecords()
+    paths = [str(path)]
+    assert [*records.read(paths)] == []
+    path.write_bytes(b'{"a": 1}\n{"b"')
+    assert [*records.read(paths)] == [{"a": 1}]
+    path.write_bytes(b'{"a": 1}\n{"b": 2}\n')
+    assert [*records.read(paths)] == [{"b": 2}]
+    assert [*records.read(paths)] == []

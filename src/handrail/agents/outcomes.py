@@ -18,6 +18,7 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from handrail.base.dataclasses import dataclass
+from handrail.base.files import read_regular
 from handrail.base.jsonlite import within
 from handrail.extensions.contracts import OUTCOMES, AgentSaid, NodeError
 
@@ -168,16 +169,12 @@ def prompt_for_json(prompt: str, schema: Mapping[str, Any]) -> str:
 def json_answer(text: str | None) -> Any:
     """The JSON value at the end of a text, in a code fence or not; None if there is none."""
     bare = re.sub(r"\s*```\s*$", "", (text or "").strip())
-    for start in (
-        re.match(r"```\w*\s*", bare),
-        *re.finditer(r"```\w*\s*\n|(?<=\n)(?=[\[{])", bare),
-        re.match("", bare),
-    ):
-        if start is not None:
-            try:
-                return json.loads(bare[start.end() :])
-            except (ValueError, RecursionError):
-                continue
+    fence, begins = re.match(r"```\w*\s*", bare), re.finditer(r"```\w*\s*\n|(?<=\n)(?=[\[{])", bare)
+    for start in (*([fence.end()] if fence else []), *(match.end() for match in begins), 0):
+        try:
+            return json.loads(bare[start:])
+        except (ValueError, RecursionError):
+            continue
     return None
 
 
@@ -383,38 +380,30 @@ class JobUsage:
         return AgentSaid("usage", {**dict(zip(names, tokens, strict=True)), "usd": round(self.usd, 6) or None})
 
 
-class NewLines:
-    """The lines of a file that another program writes. Each call of `read` returns those that are new and complete."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.offset = 0
-
-    def read(self) -> list[bytes]:
-        try:
-            with open(self.path, "rb") as file:
-                file.seek(self.offset)
-                data = file.read()
-        except OSError:
-            return []
-        end = data.rfind(b"\n") + 1
-        self.offset += end
-        return data[:end].splitlines()
-
-
 class NewRecords:
     """The JSON objects in new lines of files that an agent writes. Only lines that contain all marks are parsed."""
 
     def __init__(self, *marks: bytes) -> None:
         self.marks = marks
-        self.files: dict[str, NewLines] = {}
+        self.offsets: dict[str, int] = {}
 
     def read(self, paths: Iterable[str]) -> Iterator[dict[str, Any]]:
         for path in paths:
-            for line in self.files.setdefault(path, NewLines(path)).read():
+            for line in self._new_lines(path):
                 if all(mark in line for mark in self.marks):
                     with contextlib.suppress(ValueError):
                         yield within(json.loads(line))
+
+    def _new_lines(self, path: str) -> list[bytes]:
+        """The lines that are complete, and were not when they were read before."""
+        offset = self.offsets.get(path, 0)
+        try:
+            data = read_regular(path, offset)
+        except OSError:
+            return []
+        end = data.rfind(b"\n") + 1
+        self.offsets[path] = offset + end
+        return data[:end].splitlines()
 
 
 def is_since(record: Mapping[str, Any], moment: float) -> bool:

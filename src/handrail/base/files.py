@@ -222,8 +222,7 @@ def refuse_shared(top: str, folder: str | None = None) -> None:
             return
         except OSError as error:
             raise StateError(f"the folder `{path}` cannot be read: {error.strerror}") from error
-        wrong = _folder_flaw(path, status)
-        if wrong is not None:
+        if (wrong := _folder_flaw(path, status)) is not None:
             message, hint = wrong
             raise StateError(f"Handrail does not use `{path}`: {message}", hint)
 
@@ -265,8 +264,7 @@ class Unreadable(Exception):
 
 def read_limited(path: str, most: int, *, follows: bool = True) -> bytes:
     """The content of a regular file of at most `most` bytes. Raises `Unreadable`, without `follows` also for a link."""
-    flaw = path_flaw(path)
-    if flaw is not None:
+    if (flaw := path_flaw(path)) is not None:
         raise Unreadable(flaw)
     try:
         handle = os.open(path, _FLAGS if follows else _FLAGS | os.O_NOFOLLOW)
@@ -276,8 +274,7 @@ def read_limited(path: str, most: int, *, follows: bool = True) -> bytes:
         is_link = not follows and os.path.islink(path)
         raise Unreadable("is a link, not a file" if is_link else _open_error(path, error)) from error
     try:
-        kind = other_kind(os.fstat(handle).st_mode)
-        if kind is not None:
+        if (kind := other_kind(os.fstat(handle).st_mode)) is not None:
             raise Unreadable(f"is {kind}, not a file")
         with open(handle, "rb", closefd=False) as file:
             data = file.read(most + 1)

@@ -17,7 +17,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 
 MARK = "HANDRAIL_CALL"
 TABLE = "/proc"
@@ -380,9 +379,7 @@ class RunningProgram:
         ]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.shield(self._kill_all())
 
     @property

@@ -359,11 +359,8 @@ def report(app: App, checkups: list[Checkup], versions: Mapping[str, str]) -> st
     for one in sorted(wrong, key=lambda one: STATUSES.index(one.status)):
         cure = f" Fix: {clean(one.cure)}." if one.cure else ""
         lines.append(f"- **{one.status}** `{clean(one.id)}`: {clean(one.message)}.{cure}")
-    lines += ([] if wrong else ["No errors and no warnings."]) + [
-        "",
-        f"Fine or skipped: {', '.join(ok_ids) or 'none'}.",
-    ]
-    lines += ["", "### Settings", ""]
+    lines += [] if wrong else ["No errors and no warnings."]
+    lines += ["", f"Fine or skipped: {', '.join(ok_ids) or 'none'}.", "", "### Settings", ""]
     lines += [f"- {owner}: {', '.join(names) or 'none'}" for owner, names in _settings(app).items()]
     variables = sorted(name for name in app.env if any(fnmatch.fnmatchcase(name, one) for one in NAMED_VARIABLES))
     lines.append(f"- variables that are set: {', '.join(variables) or 'none'}")
@@ -376,10 +373,8 @@ def _settings(app: App) -> dict[str, list[str]]:
 
     names_of: dict[str, list[str]] = {}
     fields = {field.name for field in SETTINGS.fields}
-    for owner, folder in {
-        "of the user": app.places.config,
-        "of the project": os.path.join(app.project, ".handrail"),
-    }.items():
+    folders = {"of the user": app.places.config, "of the project": os.path.join(app.project, ".handrail")}
+    for owner, folder in folders.items():
         try:
             with open(os.path.join(folder, handrail.SETTINGS_FILE), encoding="utf-8", errors="replace") as file:
                 names = _KEY.findall(file.read(1024 * 1024))

@@ -59,8 +59,7 @@ def find_caller(
         agent = next((agent_of[name] for name in _program_names(words) if name in agent_of), None)
         if agent is not None:
             return Caller(f"agent:{agent}", f"it was started by `{agent}`")
-        run = _driven(words)
-        if run is not None:
+        if (run := _driven(words)) is not None:
             return Caller(f"run:{run}", "a step of a run started it")
     return Caller("person" if has_terminal else "script", None, any(shells) or not shells)
 

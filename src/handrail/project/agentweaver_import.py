@@ -28,26 +28,8 @@ from handrail.driven.artifacts.scope import issue_key
 from handrail.driven.artifacts.shelf import MAX_ARTIFACT_BYTES, ArtifactVersion, Shelf, Shelves, digest_of_file
 from handrail.driven.flows.catalog import FlowCatalog, FoundFlow
 from handrail.driven.runs.agentweaver import counterpart
-from handrail.project.agentweaver_files import (
-    ARCHIVES,
-    FOLDER,
-    INDEX,
-    INNER,
-    MANIFEST_END,
-    ROUTING_FILE,
-    SCOPES,
-    BrokenFile,
-    FlowState,
-    import_mark,
-    made_by,
-    manifests_in,
-    read_object,
-    read_routing,
-    routes_in,
-    scope_files,
-    states_in,
-    text_of,
-)
+from handrail.project import agentweaver_files
+from handrail.project.agentweaver_files import FOLDER, INDEX, INNER, MANIFEST_END, SCOPES, BrokenFile, FlowState
 from handrail.project.scope_stages import FINISHED_WORK
 from handrail.settings.environment import ENV_FILE, file_problems, project_may_set, read_env_file
 from handrail.settings.folders import UserFolders
@@ -131,7 +113,7 @@ class AgentWeaverImport:
             note = one_line(self.secrets.mask(item.note))  # it may quote a file
             items.append(replace(item, note=note if len(note) <= MAX_NOTE else f"{note[:MAX_NOTE]}…"))
         for base in self._bases if not self.is_dry else ():
-            mark = import_mark(self.places.state, base)
+            mark = agentweaver_files.import_mark(self.places.state, base)
             make_private(os.path.dirname(mark))
             write_whole(mark, b"", durable=False)
             os.utime(mark, (begin, begin))  # what is saved from now on may not have been read
@@ -157,11 +139,11 @@ class AgentWeaverImport:
 
     def _scope_items(self, folder: str) -> Iterator[ImportItem]:
         """What is in the folder of a scope. Artifacts are taken over the oldest first."""
-        scope, states = os.path.basename(folder), list(states_in(folder))
+        scope, states = os.path.basename(folder), list(agentweaver_files.states_in(folder))
         for state in states:
             yield self._run_item(state)
         manifests: dict[str, ArtifactVersion] = {}
-        for source in (*manifests_in(folder), *_implementations(states)):
+        for source in (*agentweaver_files.manifests_in(folder), *_implementations(states)):
             if isinstance(source, BrokenFile):
                 note = f"it {source.why}"
                 yield ImportItem("manifest", source.name, source.path, "left", note, scope=scope)
@@ -237,7 +219,7 @@ class AgentWeaverImport:
     def _presets(self) -> dict[str, dict[str, str]]:
         """All presets after the import: those of the settings, of AgentWeaver and of Handrail. The first wins."""
         try:
-            saved = self._saved_presets(read_routing(self._routing_file))
+            saved = self._saved_presets(agentweaver_files.read_routing(self._routing_file))
         except Unreadable:
             saved = {}
         usable = {name: routes for name, routes in saved.items() if isinstance(routes, dict)}
@@ -248,7 +230,7 @@ class AgentWeaverImport:
 
     def _routes(self, name: str, entry: Any) -> SavedRoutes:
         """The routes of an entry of the routing file, or why they are not taken over."""
-        routes = routes_in(entry.get("routing") if isinstance(entry, dict) else None)
+        routes = agentweaver_files.routes_in(entry.get("routing") if isinstance(entry, dict) else None)
         if isinstance(routes, str):
             return routes
         if unknown := {route.agent for route in routes.values()} - set(self.agents):
@@ -258,16 +240,16 @@ class AgentWeaverImport:
 
     @property
     def _routing_file(self) -> str:
-        return os.path.join(self.places.home, FOLDER, ROUTING_FILE)
+        return os.path.join(self.places.home, FOLDER, agentweaver_files.ROUTING_FILE)
 
     def _routing_items(self) -> Iterator[ImportItem]:
         path = self._routing_file
         if not os.path.lexists(path):
             return
         try:
-            routing = read_routing(path)
+            routing = agentweaver_files.read_routing(path)
         except Unreadable as error:
-            yield ImportItem("routing", ROUTING_FILE, path, "left", f"it {error.message}")
+            yield ImportItem("routing", agentweaver_files.ROUTING_FILE, path, "left", f"it {error.message}")
             return
         settings = read_user_settings(self.places.config)
         yield from self._take_routes("preset", self._saved_presets(routing), settings.presets)
@@ -325,8 +307,8 @@ class AgentWeaverImport:
             if entry.is_dir(follow_symlinks=False):
                 name = entry.name
                 with suppress(Unreadable):
-                    about = read_object(os.path.join(entry.path, "plugin.json"), MAX_PLUGIN_BYTES)
-                    name = " ".join(filter(None, (name, text_of(about, "version"))))
+                    about = agentweaver_files.read_object(os.path.join(entry.path, "plugin.json"), MAX_PLUGIN_BYTES)
+                    name = " ".join(filter(None, (name, agentweaver_files.text_of(about, "version"))))
                 yield ImportItem("plugin", name, entry.path, "left", PLUGINS_NOTE)
         if os.path.exists(os.path.join(base, ENV_FILE)):
             yield _variables_item(os.path.join(base, ENV_FILE), where)
@@ -346,7 +328,7 @@ def _implementations(states: list[FlowState | BrokenFile]) -> Iterator[ArtifactV
     """The last saved state with a finished implementation, as an artifact: no file of the scope shows that work."""
     pairs = [(one.implemented, one) for one in states if isinstance(one, FlowState) and one.implemented is not None]
     for ended, state in sorted(pairs, key=lambda pair: pair[0])[-1:]:
-        run, step = made_by(state.run, state.flow, IMPLEMENTATION)
+        run, step = agentweaver_files.made_by(state.run, state.flow, IMPLEMENTATION)
         yield ArtifactVersion(
             id=f"{state.scope}:{IMPLEMENTATION}",
             scope=state.scope,
@@ -370,7 +352,7 @@ def _as_settings(routes: dict[str, Route]) -> dict[str, str]:
 def _other_files(folder: str, scope: str, paths: set[str]) -> Iterator[ImportItem]:
     """What else lies in a scope: files without a manifest, the index, archives."""
     free = 0
-    for entry in scope_files(folder):
+    for entry in agentweaver_files.scope_files(folder):
         is_own = entry.name.endswith(MANIFEST_END) or entry.name == INDEX or entry.name.startswith(".agentweaver-")
         free += not is_own and entry.path not in paths
     if free:
@@ -381,7 +363,7 @@ def _other_files(folder: str, scope: str, paths: set[str]) -> Iterator[ImportIte
     if os.path.lexists(index):
         note = "it is made from the manifests, so it is not needed"
         yield ImportItem("index", INDEX, index, "left", note, scope=scope)
-    for entry in entries(os.path.join(folder, INNER, ARCHIVES)):
+    for entry in entries(os.path.join(folder, INNER, agentweaver_files.ARCHIVES)):
         if entry.is_dir(follow_symlinks=False):
             command = command_line("handrail", "scope", "reset", scope, "--restore", entry.name)
             note = "an archive of a restart; it can be restored into the empty scope"
@@ -394,16 +376,14 @@ def _how_to_continue(state: FlowState, phases: Sequence[str], agents: Sequence[s
     run = ("handrail", "run", state.flow, *issue, "--scope", state.scope, *agents)
     if state.has_ended and CONTINUES_BY_KIND.get(state.kind) == "again":
         return "a new run begins the next round", command_line(*run)
-    if (phase := state.next_phase) is None:
-        is_done = state.status == "completed"
-        begins = "a new run begins at the start"
-        return ("nothing is left to do", None) if is_done else (begins, command_line(*run))
-    own = counterpart(phase, phases)
+    begins, phase = "a new run begins at the start", state.next_phase
+    if phase is None and state.status == "completed":
+        return "nothing is left to do", None
+    own = counterpart(phase, phases) if phase is not None else phases[0]
     if own is None:
-        note = f"Handrail's flow has no phase for its phase `{phase}`, so a new run begins at the start"
-        return note, command_line(*run)
+        return f"Handrail's flow has no phase for its phase `{phase}`, so {begins}", command_line(*run)
     if own == phases[0]:
-        return "a new run begins at the start", command_line(*run)
+        return begins, command_line(*run)
     does = "" if own == phase else f", which does the work of its phase `{phase}`"
     return f"a new run goes on at the phase `{own}`{does}", command_line(*run, "--from", own)
 

@@ -76,9 +76,8 @@ def restore_folder(scope: str, attempt: str) -> str:
     if path is None:
         raise unknown_archive(attempt, attempts(scope))
     if contents(scope):
-        raise RefusedError(
-            "the scope is not empty, so nothing is restored", "reset it first: that archives what it has"
-        )
+        hint = "reset it first: that archives what it has"
+        raise RefusedError("the scope is not empty, so nothing is restored", hint)
     new = _sibling_path(scope, _NEW)
     with _folder_to_fill(new, scope):
         _copy(_archives(scope), _archives(new), link_file)

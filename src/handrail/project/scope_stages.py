@@ -150,8 +150,7 @@ def _stale(
         need = before.get(id_)
         if need is None or not need.evidence.pieces:
             continue
-        reason = _against(own, need.evidence, contents)
-        if reason is not None:
+        if (reason := _against(own, need.evidence, contents)) is not None:
             yield reason
         elif need.stale:
             yield Stale(f"the {need.stage.title} is stale", max((s.basis for s in need.stale), key=_SURE.index))
@@ -160,9 +159,8 @@ def _stale(
 def _against(own: Evidence, need: Evidence, contents: Mapping[str, str]) -> Stale | None:
     """Why one input makes a stage stale: by the versions that it was made from, else by time."""
     title = need.stage.title
-    versions = {
-        ref.key: id_ for piece in own.pieces for id_ in piece.inputs if (ref := parse_reference(id_)) is not None
-    }
+    ids = [id_ for piece in own.pieces for id_ in piece.inputs]
+    versions = {ref.key: id_ for id_ in ids if (ref := parse_reference(id_)) is not None}
     is_known = False
     for piece in need.pieces:
         ref = parse_reference(piece.id) if piece.id is not None else None

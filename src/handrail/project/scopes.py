@@ -17,19 +17,9 @@ from handrail.driven.artifacts.scope import default_scope, issue_key
 from handrail.driven.artifacts.shelf import Shelf
 from handrail.driven.runs.runs import Runs
 from handrail.driven.runs.state import ENDED
-from handrail.project import scope_archives
+from handrail.project import scope_archives, scope_stages
 from handrail.project.agentweaver_files import ARCHIVES, not_imported, scope_files
-from handrail.project.scope_stages import (
-    ScopeContext,
-    ScopeRun,
-    Stage,
-    StagePiece,
-    StageStanding,
-    judge_stages,
-    last_code_change,
-    load_stages,
-    runs_by_scope,
-)
+from handrail.project.scope_stages import ScopeContext, ScopeRun, Stage, StagePiece, StageStanding
 from handrail.settings.folders import file_name
 from handrail.source.plain_text import some
 from handrail.source.suggestions import did_you_mean
@@ -78,15 +68,15 @@ class Scopes:
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        return load_stages()
+        return scope_stages.load_stages()
 
     @cached_property
     def _runs(self) -> dict[str, list[ScopeRun]]:
-        return runs_by_scope(self.runs, {prompt for stage in self.stages for prompt in stage.prompts})
+        return scope_stages.runs_by_scope(self.runs, {prompt for stage in self.stages for prompt in stage.prompts})
 
     @cached_property
     def _code(self) -> StagePiece | None:
-        return asyncio.run(last_code_change(self.project, self.env))
+        return asyncio.run(scope_stages.last_code_change(self.project, self.env))
 
     def keys(self) -> list[str]:
         """The keys of all scopes that have a folder or published artifacts."""
@@ -124,7 +114,7 @@ class Scopes:
         shelf = Shelf(self.runs.shelves.folder_of(key))
         ground = ScopeContext(self.project, key, shelf, tuple(self._runs.get(key, ())), self.env)
         digests = {record.id: record.sha256 for record in ground.records}
-        standings = judge_stages(map(ground.evidence, self.stages), self._code, digests)
+        standings = scope_stages.judge_stages(map(ground.evidence, self.stages), self._code, digests)
         stage_paths = {piece.path for one in standings for piece in one.evidence.pieces}
         paths = {one.path for one in ground.records if os.path.isfile(os.path.join(self.project, one.path))}
         saved = scope_files(os.path.join(self.runs.project, AGENTWEAVER, key))

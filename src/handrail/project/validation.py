@@ -246,9 +246,8 @@ def check_paths(
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
     given_catalog = read_given(selection.workflows, ground.catalog, ground.registry) if selection.workflows else None
     problems = [*selection.problems, *(given_catalog.problems if given_catalog is not None else ())]
-    problems += _names_for_agents(
-        ground, [entry for entry in given_catalog.found if entry.source == "given"] if given_catalog else []
-    )
+    given = [entry for entry in given_catalog.found if entry.source == "given"] if given_catalog is not None else []
+    problems += _names_for_agents(ground, given)
     flows, settings, schemas = (
         list(dict.fromkeys(paths)) for paths in (selection.flows, selection.settings, selection.schemas)
     )
@@ -259,8 +258,7 @@ def check_paths(
     problems += ground.playbook.problems if selection.playbooks else ()
     pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
     problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]
-    workflows = sum(part.source == "given" for part in given_catalog.found) if given_catalog is not None else 0
-    numbers = (workflows, len(flows), len(settings), len(schemas), int(bool(selection.playbooks)))
+    numbers = (len(given), len(flows), len(settings), len(schemas), int(bool(selection.playbooks)))
     counts = dict(zip(_NOUNS, numbers, strict=True))
     return CheckedDefinitions(problems, counts, {ground.project} if any(counts.values()) else set())
 

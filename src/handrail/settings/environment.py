@@ -31,9 +31,8 @@ PROGRAM_ENDING = "_BIN"
 def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dict[str, str], list[str]]:
     """The environment with the variables of both files, and what of the project's file is not used, for people."""
     user_env = {**read_env_file(os.path.join(home, ENV_FILE)), **env}
-    project_env = {
-        name: value for name, value in read_env_file(os.path.join(project, ENV_FILE)).items() if name not in env
-    }
+    of_project = read_env_file(os.path.join(project, ENV_FILE))
+    project_env = {name: value for name, value in of_project.items() if name not in env}
     allowed = {name for name in project_env if name == SEVERITIES or name.endswith(MODEL_ENDING)}
     notes = [f"{label} {wrong}" for label, folder in _places(home, project) for wrong in file_problems(folder)]
 
@@ -60,9 +59,8 @@ def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dic
 def _places(home: str, project: str) -> list[tuple[str, str]]:
     """The files as people write them, and their paths. A project in the home folder has the same file."""
     user_file, project_file = os.path.join(home, ENV_FILE), os.path.join(project, ENV_FILE)
-    return [(f"~/{ENV_FILE}", user_file)] + [(ENV_FILE, project_file)] * (
-        os.path.realpath(project_file) != os.path.realpath(user_file)
-    )
+    is_same = os.path.realpath(project_file) == os.path.realpath(user_file)
+    return [(f"~/{ENV_FILE}", user_file), *([] if is_same else [(ENV_FILE, project_file)])]
 
 
 def project_may_set(name: str) -> bool:
@@ -76,13 +74,10 @@ def file_problems(path: str) -> list[str]:
         data = read_limited(path, MAX_ENV_FILE_BYTES)
     except Unreadable as error:
         return [] if error.is_missing else [error.message]
-    lines = [
-        line for line in enumerate(data.splitlines(), 1) if line[1].strip() and not line[1].strip().startswith(b"#")
-    ]
-    not_utf8 = [number for number, line in lines if "\ufffd" in line.decode("utf-8", "replace")]
-    not_variables = [
-        number for number, line in lines if number not in not_utf8 and _variable(line.decode("utf-8")) is None
-    ]
+    texts = [(number, line.decode("utf-8", "replace").strip()) for number, line in enumerate(data.splitlines(), 1)]
+    lines = [(number, text) for number, text in texts if text and not text.startswith("#")]
+    not_utf8 = [number for number, text in lines if "\ufffd" in text]
+    not_variables = [number for number, text in lines if "\ufffd" not in text and _variable(text) is None]
     lines_of = {"is not UTF-8": not_utf8, "is not `NAME=VALUE`, so it is not used": not_variables}
     return [f"line {', '.join(map(str, numbers))}: {problem}" for problem, numbers in lines_of.items() if numbers]
 

@@ -248,8 +248,7 @@ def has_lost(value: Any) -> bool:
 
 def refuse_lost(value: Any) -> None:
     """Raise `Unresolved` if a text inside the value could not be restored, and say which variable is missing."""
-    name = _lost_name(value)
-    if name is not None:
+    if (name := _lost_name(value)) is not None:
         message = f"the environment variable `{name}` is not set; it holds a secret that this value needs"
         raise Unresolved(SECRET_MISSING, message)
 

@@ -406,8 +406,7 @@ def read_acp_agents(reader: MappingReader, node: TreeNode | None, before: AcpAge
     """The agents of a settings file. Reports each problem at its place."""
     agents = dict(before)
     for name, child in node.value.items() if node is not None else ():
-        agent = _read_agent(reader, name, child)
-        if agent is not None:
+        if (agent := _read_agent(reader, name, child)) is not None:
             agents[name] = agent
     return agents
 

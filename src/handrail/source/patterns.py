@@ -143,8 +143,7 @@ class _Parser:
         pieces: list[_Piece] = []
         while self.at < len(self.text) and self.text[self.at] not in "|)":
             start = self.at
-            piece = self.item(flags)
-            if piece is not None:
+            if (piece := self.item(flags)) is not None:
                 pieces.append(self.with_quantifier(piece, start))
 
         def build(automaton: _Automaton, then: int) -> int:

@@ -51,11 +51,9 @@ def some(names: list[str] | tuple[str, ...], most: int = 8) -> str:
 
 def command_line(*words: str) -> str:
     """A command as a person types it in a shell, quoted where needed."""
-    return " ".join(word if _needs_no_quotes(word) else "'" + word.replace("'", "'\"'\"'") + "'" for word in words)
+    import shlex  # imports `re`
 
-
-def _needs_no_quotes(word: str) -> bool:
-    return bool(word) and word.isascii() and all(char.isalnum() or char in "@%+=:,./-_" for char in word)
+    return shlex.join(words)
 
 
 def _is_harmless(text: str, at: int) -> bool:

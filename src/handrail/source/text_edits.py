@@ -275,12 +275,8 @@ def _without_empty(lines: list[str], note: str) -> list[str]:
 
 def _has_keys(lines: list[str]) -> bool:
     """True if the table whose header is before these lines has a key."""
-    for line in lines:
-        if _header_of(line) is not None:
-            return False
-        if line.strip() and not line.lstrip().startswith("#"):
-            return True
-    return False
+    first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), None)
+    return first is not None and _header_of(first) is None
 
 
 def toml_header(path: KeyPath) -> str:

@@ -70,8 +70,7 @@ _NUMERIC_START = frozenset("0123456789+-.")
 
 def scalar(text: str) -> tuple[ValueKind, Scalar]:
     """The kind and value of a plain (unquoted) scalar in the YAML 1.2 core schema."""
-    word = WORDS.get(text)
-    if word is not None:
+    if (word := WORDS.get(text)) is not None:
         return word
     if text[0] not in _NUMERIC_START or len(text) > 400 or not text.isascii():
         return "text", text

@@ -281,8 +281,7 @@ def member(whole: Any, name: str) -> Any:
         return whole.get(name, MISSING)
     if not isinstance(whole, list):
         return MISSING
-    index = index_of(name)
-    if index is not None:
+    if (index := index_of(name)) is not None:
         return whole[index] if index < len(whole) else MISSING
     return next((item for item in whole if isinstance(item, Mapping) and item.get("id") == name), MISSING)
 
@@ -382,8 +381,7 @@ def refuse_pattern(pattern: Any) -> None:
     """Raise `Unresolved` if a value is not a pattern that can be searched for in bounded time."""
     from handrail.source.patterns import check_pattern
 
-    wrong = check_pattern(as_text(pattern))
-    if wrong is not None:
+    if (wrong := check_pattern(as_text(pattern))) is not None:
         raise _no_pattern(pattern, wrong)
 
 

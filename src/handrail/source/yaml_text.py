@@ -43,8 +43,7 @@ class _NotPlainError(Exception):
 
 def read_yaml(text: str, first_line: int = 1) -> tuple[TreeNode | None, list[Trouble]]:
     """The tree of one document, or None if it is empty or invalid, and the problems of the text."""
-    tree = plain_tree(text, first_line)
-    if tree is not None:
+    if (tree := plain_tree(text, first_line)) is not None:
         return tree, []
     from handrail.source.yaml_parser import compose  # imports PyYAML, which many files do not need
 

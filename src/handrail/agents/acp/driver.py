@@ -212,8 +212,7 @@ class Client:
         return schema.RequestPermissionResponse(outcome=schema.AllowedOutcome(outcome="selected", option_id=option))
 
     async def write_text_file(self, path: str, content: str, **_: Any) -> schema.WriteTextFileResponse:
-        refusal = self.policy.refused_write(path)
-        if refusal is not None:
+        if (refusal := self.policy.refused_write(path)) is not None:
             self.say("denied", name="write a file", reason=f"{refusal}: `{path}`")
             raise RequestError(-32603, f"{refusal}: `{path}`")
         real = os.path.realpath(os.path.join(self.policy.project, path))
@@ -386,8 +385,7 @@ class AcpTurn:
     async def _choose(self, state: SessionResponse, kind: str, choice: str | None) -> None:
         if choice is None:
             return
-        option = _option(state, kind)
-        if option is not None:
+        if (option := _option(state, kind)) is not None:
             value = _value_of(kind, choice, _option_values(option))
             choosing = self.connection.set_config_option(option.id, self.session, value)
             await self._answer("session/set_config_option", choosing)

@@ -71,7 +71,7 @@ def _go_to(session: Session, link: str, number: int | None) -> None:
         session.describe(link, session.about().run)  # first, so that the gate is never open in between
     session.do(Rewound(number, state))
     session.do(Tell())  # the person was told when the workflow ended there
-    hook_files.clear_mark(session.folder, hook_files.SHOWN)
+    hook_files.clear_marks(session.folder, hook_files.SHOWN)
     hook_files.set_mark(session.folder, hook_files.BRANCH, str(number))
 
 
@@ -177,8 +177,7 @@ def _parent(host: Host, folder: str, request: HostRequest, is_call: bool) -> Ses
         if not is_call:
             return None
         raise StateError(f"the transcript of this fork cannot be read: {error.strerror}") from error
-    forked_from = getattr(host, "forked_from", None)
-    if forked_from is not None:
+    if (forked_from := getattr(host, "forked_from", None)) is not None:
         parent_id: str | None = forked_from(transcript)
         ref = hook_files.read_link(os.path.join(folder, file_name(parent_id))) if parent_id else None
         card = current_card(ref) if ref is not None else None

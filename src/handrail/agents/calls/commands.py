@@ -103,7 +103,7 @@ class _TypedCommand:
         card = session.card()
         assert card is not None, "a session that was just started has a card"
         hook_files.remember_shown(session.folder, mark)
-        hook_files.clear_mark(session.folder, hook_files.PAUSED)
+        hook_files.clear_marks(session.folder, hook_files.PAUSED)
         hook_files.set_mark(session.folder, hook_files.TURN, turn or "")
         text = f"{report.message}\n\n{card['context']}"
         notices = [*report.notices, installation_notice(self.conversation.agent, self.app)]

@@ -38,10 +38,8 @@ def answer(host: Host, agent: str, request: HostRequest, env: Mapping[str, str])
         from handrail.agents.calls.branches import follow_branch
 
         return follow_branch(agent, request, places)
-    if (
-        request["event"] in ("tool", "step")
-        and (refused := _refuse_other_conversation(host, agent, request, env)) is not None
-    ):
+    is_call = request["event"] in ("tool", "step")
+    if is_call and (refused := _refuse_other_conversation(host, agent, request, env)) is not None:
         return refused
     ref = find_session(host, agent, request, places)
     if request["event"] == "step":  # a fork may begin with this call, so its session had to be found first
@@ -226,8 +224,7 @@ def _answer_message(host: Host, agent: str, body: str, env: Mapping[str, str]) -
         return 0
     if needs_definitions(request):
         _add_installed_packages()
-    reply = respond(host, agent, data, request, env)
-    if reply is not None:
+    if (reply := respond(host, agent, data, request, env)) is not None:
         sys.stdout.write(jsonlite.dumps(reply) + "\n")
     return 0
 

@@ -72,8 +72,7 @@ class RpcCall:
     def __init__(self, id_: Any, params: dict[str, Any]) -> None:
         self.id = id_
         self.params = params
-        meta = params.get("_meta")
-        self.meta: dict[str, Any] = meta if isinstance(meta, dict) else {}
+        self.meta = jsonlite.within(params, "_meta")
         self.token = self.meta.get("progressToken")
         self.cancel: Callable[[], object] | None = None
         self.is_cancelled = False
@@ -106,7 +105,7 @@ class McpServer:
             return self.fail(None, -32600, "not a request")
         if "method" not in message:
             return None  # a response; this server sends no requests
-        params = message["params"] if isinstance(message.get("params"), dict) else {}
+        params = jsonlite.within(message, "params")
         if "id" not in message:
             call = self.calls.get(jsonlite.dumps(params.get("requestId")))
             if message["method"] == "notifications/cancelled" and call is not None:

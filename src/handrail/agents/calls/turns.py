@@ -73,11 +73,9 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
     notification with the id of the turn that has begun came in the middle of it: the agent is still at work.
     """
     turn = request.get("turn") or ""
-    hook_files.clear_mark(folder, hook_files.SUBAGENTS)
-    hook_files.clear_mark(folder, hook_files.LET_GO)
-    hook_files.clear_mark(folder, hook_files.MOVING)
+    hook_files.clear_marks(folder, hook_files.SUBAGENTS, hook_files.LET_GO, hook_files.MOVING)
     if request["by_person"]:
-        hook_files.clear_mark(folder, hook_files.PAUSED)
+        hook_files.clear_marks(folder, hook_files.PAUSED)
     elif turn and hook_files.mark_text(folder, hook_files.TURN) == turn:
         return
     elif request["was_interrupted"] or hook_files.has_mark(folder, hook_files.TURN):
@@ -91,13 +89,11 @@ def _begin(host: Host, ref: SessionRef, card: messages.CardBody, request: messag
     A host that tells only that compaction begins gets nothing now: the agent is told at its next prompt or call.
     """
     if request["source"] == "compacting":
-        hook_files.clear_mark(ref.folder, hook_files.SHOWN)
-        hook_files.clear_mark(ref.folder, hook_files.HISTORY)
+        hook_files.clear_marks(ref.folder, hook_files.SHOWN, hook_files.HISTORY)
         return context(None)
     if request["source"] == "compact" or not _is_in_history(host, ref.folder, card, request["transcript"]):
-        hook_files.clear_mark(ref.folder, hook_files.SHOWN)
-    hook_files.clear_mark(ref.folder, hook_files.TURN)
-    hook_files.clear_mark(ref.folder, hook_files.HISTORY)
+        hook_files.clear_marks(ref.folder, hook_files.SHOWN)
+    hook_files.clear_marks(ref.folder, hook_files.TURN, hook_files.HISTORY)
     if card["state"]["cancel_asked"]:
         import time
 
@@ -117,15 +113,15 @@ def _before_model(folder: str, card: messages.CardBody, request: ModelCalled) ->
     if "told" in request:
         if mark in request["told"]:
             return context(None)
-        hook_files.clear_mark(folder, hook_files.SHOWN)
+        hook_files.clear_marks(folder, hook_files.SHOWN)
         hook_files.set_mark(folder, hook_files.HEARD)
         return context(card["context"])
     if hook_files.has_subagent(folder):
         return context(card["brief"])
-    hook_files.clear_mark(folder, hook_files.MOVING)
+    hook_files.clear_marks(folder, hook_files.MOVING)
     known, messages = hook_files.mark_text(folder, hook_files.HISTORY), request.get("messages", 0)
     if known.isdigit() and messages < int(known):
-        hook_files.clear_mark(folder, hook_files.SHOWN)
+        hook_files.clear_marks(folder, hook_files.SHOWN)
     if known != str(messages):
         hook_files.set_mark(folder, hook_files.HISTORY, str(messages))
     return context(None if hook_files.last_shown(folder)[0] == mark else card["context"])
@@ -191,13 +187,11 @@ def decide_stop(
     host: Host, agent: str, ref: SessionRef | None, request: messages.AgentStops, env: Mapping[str, str]
 ) -> messages.StopPolicy:
     """The policy for a stop. A run that drives the session has its own stubs: an installed one does not count again."""
-    if ref is None or current_card(ref) is None:
-        return _policy()
-    if is_beside_run(ref, env):
+    if ref is None or current_card(ref) is None or is_beside_run(ref, env):
         return _policy()
     answer = _decide_stop(host, agent, ref, request)
     if answer["send_on"] is None:
-        hook_files.clear_mark(ref.folder, hook_files.TURN)
+        hook_files.clear_marks(ref.folder, hook_files.TURN)
     if answer["let_go"] is not None:
         hook_files.set_mark(ref.folder, hook_files.LET_GO, answer["let_go"].partition(". ")[0])
     return answer
@@ -239,7 +233,7 @@ def _decide_stop(host: Host, agent: str, ref: SessionRef, request: messages.Agen
     outcome = session.do(AgentStopped(request["was_aborted"], progress))
     for event in outcome.decision.events:
         if isinstance(event, SentOn):
-            hook_files.clear_mark(ref.folder, hook_files.PROGRESS)
+            hook_files.clear_marks(ref.folder, hook_files.PROGRESS)
             if cap is not None:
                 hook_files.set_mark(ref.folder, hook_files.SENT, str(sent + 1))
             new_card = session.card()

@@ -192,9 +192,7 @@ def reply(
     event = data["hook_event_name"]
     if answer["kind"] == "stop":
         if answer["send_on"]:
-            return {
-                "hookSpecificOutput": {"hookEventName": event, "additionalContext": _for_mode(data, answer["send_on"])}
-            }
+            return requests.hook_context(event, _for_mode(data, answer["send_on"]), None)
         return requests.system_message(requests.for_person(answer))
     if answer["kind"] != "context":
         return None

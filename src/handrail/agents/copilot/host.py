@@ -177,8 +177,7 @@ def _tool_input(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _step(data: Mapping[str, Any], tool_input: Mapping[str, Any]) -> messages.StepCall:
     step = requests.step(_origin(data), OWN_STEP, tool_input, is_subagent=bool(data.get("agentId")))
-    path = _project_server_list(step["cwd"])
-    if path is not None:
+    if (path := _project_server_list(step["cwd"])) is not None:
         step["aliases"], step["installed"] = foreign_aliases(OWN_STEP), (path, "mcpServers", SERVER)
     return step
 

@@ -208,9 +208,8 @@ def _decision(data: Mapping[str, Any], answer: messages.Verdict) -> dict[str, An
         return {"decision": "deny", "reason": answer["reason"]}
     if answer["rule"] != "workflow-step":
         return {}
-    tool_input = requests.with_caller(
-        data.get("tool_input"), conversation(data), data.get("timestamp"), data.get("cwd")
-    )
+    caller = conversation(data), data.get("timestamp"), data.get("cwd")
+    tool_input = requests.with_caller(data.get("tool_input"), *caller)
     return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": tool_input}}
 
 

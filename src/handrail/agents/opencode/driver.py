@@ -180,8 +180,7 @@ class OpenCodeTurn:
         info = messages[-1]["info"] if messages else {}
         if self.job.get("guide") is not None:
             was_aborted = bool(info.get("error")) or info.get("finish") == "tool-calls"
-            more = stop_policy(self.job["guide"], self.session, was_aborted)
-            if more is not None:
+            if (more := stop_policy(self.job["guide"], self.session, was_aborted)) is not None:
                 part = {"type": "text", "text": more, "synthetic": True, "metadata": {"handrail": {"isReminder": True}}}
                 self._prompt([part])
                 return False

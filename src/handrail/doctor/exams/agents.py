@@ -220,11 +220,9 @@ def probe(agent: AgentSubject) -> Checkup | None:
     if probe is None:
         return Checkup("skipped", f"what {agent.name} really enforces was not measured here", command=command)
     message = f"version {probe.version}, measured {time.strftime('%Y-%m-%d', time.localtime(probe.time))}"
-    problem = phase_requirements.why_outdated(probe)
-    if problem is not None:
+    if (problem := phase_requirements.why_outdated(probe)) is not None:
         return Checkup("warning", f"{problem} ({message})", command=command)
-    why = phase_requirements.unmet(app.places, agent.name)
-    if why is not None:
+    if (why := phase_requirements.unmet(app.places, agent.name)) is not None:
         fix = f"phases with `require: hard` need another version; after an update, run `{command}`"
         return Checkup("warning", f"{message}; does not meet `require: hard`: {why}", fix)
     days = (app.clock() - probe.time) / DAY

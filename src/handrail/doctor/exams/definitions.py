@@ -37,9 +37,8 @@ def config(subject: Subject) -> Checkup:
             status = os.lstat(path)
         except OSError:
             continue
-        if not stat.S_ISLNK(status.st_mode) and (
-            status.st_mode & _OTHERS_WRITE or status.st_uid not in (0, os.geteuid())
-        ):
+        is_shared = status.st_mode & _OTHERS_WRITE or status.st_uid not in (0, os.geteuid())
+        if is_shared and not stat.S_ISLNK(status.st_mode):
             bad.append(path)
     if bad:
         message = f"other users can change {some([f'`{path}`' for path in bad], 3)}, which choose the programs that run"
@@ -161,7 +160,6 @@ def services(subject: Subject) -> Iterator[Checkup]:
 
 def variables(subject: Subject) -> Checkup:
     app = subject.app
-    notes = with_env_files(app.env, app.places.home, app.project)[1]
-    if notes:
+    if notes := with_env_files(app.env, app.places.home, app.project)[1]:
         return Checkup("warning", "; ".join(notes), "correct the file as the message says")
     return Checkup("ok", "every variable of `.agentweaver/.env` is used, or there is no such file")

@@ -44,9 +44,9 @@ def python(_subject: Subject) -> Checkup:
     if sys.version_info[:2] < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         return Checkup("error", f"Python {version} is too old", f"install Handrail with Python {oldest}")
-    if not os.access(hook_file, os.R_OK) or not os.access(sys.executable, os.X_OK):
-        missing_file = hook_file if not os.access(hook_file, os.R_OK) else sys.executable
-        return Checkup("error", f"`{missing_file}` cannot be used any more", "install Handrail again")
+    for path, mode in ((hook_file, os.R_OK), (sys.executable, os.X_OK)):
+        if not os.access(path, mode):
+            return Checkup("error", f"`{path}` cannot be used any more", "install Handrail again")
     return Checkup("ok", f"Python {version} at {sys.executable}")
 
 

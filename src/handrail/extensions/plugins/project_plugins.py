@@ -131,8 +131,7 @@ class Plugins:
         if plugin.manifest is None:
             return list(plugin.problems)
         code = self.code(plugin)
-        refusal = code.refusal
-        if refusal is not None:
+        if (refusal := code.refusal) is not None:
             diagnostic = plugin.problem(refusal.code, (), refusal.message, refusal.hint)
             return [*plugin.problems, diagnostic._replace(severity="warning") if _asks_trust(refusal) else diagnostic]
         trial = code.try_again() if again and code.tried.problems else code.tried

@@ -36,8 +36,7 @@ def _contract_items(session: pytest.Session, name: str) -> list[Any]:
         check: Callable[[], list[str]]
 
         def runtest(self) -> None:
-            problems = self.check()
-            if problems:
+            if problems := self.check():
                 pytest.fail("\n".join(problems), pytrace=False)
 
         def reportinfo(self) -> tuple[str, None, str]:

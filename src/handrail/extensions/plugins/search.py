@@ -87,23 +87,18 @@ def installed_plugins(cache: str, path: Sequence[str]) -> list[PluginPlace]:
     """The plugins of installed packages, by name."""
     now = [[folder, *stamp] for folder in dict.fromkeys(path) if folder and (stamp := folder_stamp(folder)) is not None]
     file = os.path.join(cache, "plugins", "installed.json")
-    try:
-        with open(file, encoding="utf-8") as stream:
-            record = jsonlite.loads(stream.read())
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), open(file, encoding="utf-8") as stream:
+        record = jsonlite.loads(stream.read())
         if record["path"] == now:
             return [PluginPlace(*row) for row in record["found"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
     every = [place for row in now for place in _entry_points(str(row[0]))]
     plugins = sorted(dict.fromkeys(every), key=lambda place: place.id)
     if not os.path.isdir(cache):  # nothing was kept yet, so nobody waits for this
         return plugins
-    try:
+    with contextlib.suppress(OSError, ValueError):
         os.makedirs(os.path.dirname(file), 0o700, exist_ok=True)
         body = jsonlite.dumps({"path": now, "found": [list(place) for place in plugins]})
         write_whole(file, body.encode(), durable=False)
-    except (OSError, ValueError):
-        pass
     return plugins
 
 
@@ -129,8 +124,7 @@ def _entry_points(folder: str) -> Iterator[PluginPlace]:
         except (OSError, ValueError):
             continue
         for id_, package in _in_group(text) if GROUP in text else ():
-            package_path = _package_folder(folder, package)
-            if package_path is not None:
+            if (package_path := _package_folder(folder, package)) is not None:
                 yield PluginPlace(id_, "package", package_path, package)
 
 

@@ -43,13 +43,6 @@ class Denial(Record):
     is_work: bool = False
 
 
-class Trail(Record):
-    """What a trail file says from an offset on. `end` is the offset after its last whole line."""
-
-    denials: tuple[Denial, ...]
-    end: int
-
-
 def add_denial(
     folder: str, verdict: Verdict, call: CallArguments, env: Mapping[str, str], at: float, *, is_work: bool
 ) -> None:
@@ -75,15 +68,15 @@ def add_denial(
         return
 
 
-def read_trail(folder: str, offset: int = 0) -> Trail:
-    """The denied calls after an offset. Lines that cannot be read are left out; so is a file that cannot be read."""
+def read_trail(folder: str, offset: int = 0) -> tuple[list[Denial], int]:
+    """The denied calls after an offset, and the offset for the next call. What cannot be read is left out."""
     try:
         data = files.read_regular(os.path.join(folder, TRAIL_FILE), offset)
     except OSError:
-        return Trail((), offset)
+        return [], offset
     end = data.rfind(b"\n") + 1
     denials = map(_denial, data[:end].splitlines())
-    return Trail(tuple(denial for denial in denials if denial is not None), offset + end)
+    return [denial for denial in denials if denial is not None], offset + end
 
 
 def trail_size(folder: str) -> int:
@@ -103,7 +96,7 @@ def _denial(line: bytes) -> Denial | None:
 
 def denials_since(folder: str, started: float) -> list[Denial]:
     """The denied calls of the task that began at this time."""
-    return [denial for denial in read_trail(folder).denials if denial.at >= started]
+    return [denial for denial in read_trail(folder)[0] if denial.at >= started]
 
 
 def tool_counts(denials: Iterable[Denial]) -> dict[str, int]:

@@ -209,11 +209,9 @@ def mark_text(folder: str, name: str) -> str:
         return ""
 
 
-def clear_mark(folder: str, name: str) -> None:
-    try:
-        os.unlink(os.path.join(folder, name))
-    except OSError:
-        return
+def clear_marks(folder: str, *names: str) -> None:
+    for name in names:
+        remove(os.path.join(folder, name))
 
 
 def note_work(folder: str, task: str) -> None:

@@ -99,8 +99,7 @@ def unmet(places: UserFolders, agent: str | None) -> str | None:
     probe = read_probe(places, agent)
     if probe is None:
         return f"{agent} was not probed on this machine"
-    reason = why_outdated(probe)
-    if reason is not None:
+    if (reason := why_outdated(probe)) is not None:
         return reason
     rows = {row.row: row for row in probe.rows}
     for name in HARD_ROWS:

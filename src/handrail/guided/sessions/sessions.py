@@ -12,19 +12,11 @@ import os
 from handrail.base.errors import NotFound, RefusedError, StateError
 from handrail.base.files import put_aside, refuse_shared, remove_folder
 from handrail.base.record import Record
-from handrail.guided.sessions import hook_files, machine, phase_requirements, words
+from handrail.guided.sessions import hook_files, machine, phase_requirements, store, words
 from handrail.guided.sessions.gate import current_card, undecided, verdict
 from handrail.guided.sessions.hook_files import SessionRef
 from handrail.guided.sessions.machine import CheckResult, Refusal, State, WorkFolders
-from handrail.guided.sessions.store import (
-    Session,
-    SessionAbout,
-    SessionReport,
-    report_after,
-    report_now,
-    sessions_in,
-    start_lock,
-)
+from handrail.guided.sessions.store import Session, SessionAbout, SessionReport, report_after, report_now
 from handrail.guided.workflows.plan import ExitCheck, Plan, relocate
 from handrail.settings.folders import UserFolders, session_name
 
@@ -131,7 +123,7 @@ class Sessions:
     def all(self) -> list[Session]:
         folder = self.places.sessions(self.project)
         refuse_shared(self.places.state, folder)
-        return list(sessions_in(folder, self.project, self.clock, self.by))
+        return list(store.sessions_in(folder, self.project, self.clock, self.by))
 
     def reports(self, *, active: bool = False) -> list[SessionReport]:
         """A report per session, or per session that is active for a person: the agent of a run is driven by its run.
@@ -186,7 +178,7 @@ class Sessions:
 
     def start(self, plan: Plan, opening: Opening) -> SessionReport:
         """Start a workflow in a new session, or in a session without an active workflow."""
-        with start_lock(self.places.sessions(self.project)):
+        with store.start_lock(self.places.sessions(self.project)):
             return self._start(plan, opening)
 
     def _start(self, plan: Plan, opening: Opening) -> SessionReport:
@@ -195,8 +187,7 @@ class Sessions:
         if not opening.replaces and session.exists and session.read().state.is_active:
             raise self._busy(session)
         agent = conversation.agent if conversation else None
-        unmet = phase_requirements.unmet_requirement(self.places, agent, plan.stops)
-        if unmet is not None:
+        if (unmet := phase_requirements.unmet_requirement(self.places, agent, plan.stops)) is not None:
             raise RefusedError(*unmet)
         now = self.clock()
         is_linked = conversation is not None and conversation.is_linked
@@ -428,8 +419,7 @@ def free_agent(session: Session, link: str | None, reason: str) -> SessionReport
 
 def free_orphan(session: str, link: str, *, is_fork: bool) -> SessionReport:
     """Unlink a conversation whose session does not exist. Raises `StateError` if the link cannot be removed."""
-    stuck = _unlink(link)
-    if stuck is not None:
+    if (stuck := _unlink(link)) is not None:
         raise StateError(stuck, f"remove it: `rm -r {link}`")
     message = (
         "This conversation no longer follows the workflow of its parent conversation."

@@ -69,9 +69,8 @@ def read_about(folder: str) -> SessionAbout | None:
     """What the file in this folder says; None if there is none or it is damaged."""
     try:
         data = files.read_regular(os.path.join(folder, ABOUT))
-        about = (
-            jsonlite.loads(data.decode()) if data.startswith(b"{") else jsonlite.decode_line(data.removesuffix(b"\n"))
-        )
+        is_plain = data.startswith(b"{")
+        about = jsonlite.loads(data.decode()) if is_plain else jsonlite.decode_line(data.removesuffix(b"\n"))
     except (OSError, ValueError):
         return None
     if not isinstance(about, dict) or not {"session", "project"} <= about.keys():
@@ -154,8 +153,7 @@ class Session:
 
     def read(self) -> Snapshot:
         """The current state. Takes no lock: a record that is being written at this moment is not included."""
-        card = hook_files.read_card(self.folder)
-        if card is not None:
+        if (card := hook_files.read_card(self.folder)) is not None:
             size = hook_files.journal_size(self.folder) or 0
             if isinstance(card.get("end"), int) and card["end"] > size:
                 message = f"the journal `{self.journal}` has lost its end: {size} of {card['end']} bytes are there"
@@ -314,8 +312,7 @@ class Session:
 
     def card(self) -> CardBody | None:
         """The up-to-date card; written if it was outdated. None if no workflow was ever started."""
-        card = hook_files.read_fresh_card(self.folder)
-        if card is not None:
+        if (card := hook_files.read_fresh_card(self.folder)) is not None:
             return card
         snapshot = self.read()
         plan = self.pinned_plan(snapshot.state)
@@ -323,10 +320,9 @@ class Session:
 
     def entered(self) -> float:
         """When the current phase was entered, or when a person last moved or reloaded it."""
-        records = [(r["t"], event) for r in self.records() for event in r["events"]]
-        return max(
-            (at for at, event in records if "to" in event or event["type"] in ("Started", "Adopted")), default=0.0
-        )
+        events = [(record["t"], event) for record in self.records() for event in record["events"]]
+        times = [at for at, event in events if "to" in event or event["type"] in ("Started", "Adopted")]
+        return max(times, default=0.0)
 
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
@@ -355,9 +351,8 @@ def fork_session(parent: SessionRef, child: SessionRef) -> None:
                 files.replace(os.path.join(child_session.folder, name), plan, durable=True)
         files.replace(child_session.journal, files.read_regular(parent_session.journal)[: snapshot.end], durable=True)
     about = parent_session.about()
-    child_session.describe(
-        child.link, None, dict.fromkeys(about.names, "") | {"PATH": about.path} if about.names else None
-    )
+    env = dict.fromkeys(about.names, "") | {"PATH": about.path}
+    child_session.describe(child.link, None, env if about.names else None)
 
 
 def _digest(text: str) -> str:

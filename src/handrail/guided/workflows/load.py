@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from handrail.extensions import contracts
@@ -19,32 +19,14 @@ from handrail.guided.workflows.keys import EXIT, GUIDANCE, PHASE, TEXTS, WORKFLO
 from handrail.guided.workflows.plan import ExitCheck
 from handrail.guided.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
 from handrail.guided.workflows.tool_names import WRITING_HINT, can_write, read_tools
+from handrail.source import fields
 from handrail.source.definition_files import Root, Source, UnopenedFile, decode, reopen, stamp
 from handrail.source.diagnostics import Diagnostic, file_problem, has_errors
 from handrail.source.field_checks import check_bounds, check_fields, value_of
-from handrail.source.fields import (
-    KIND,
-    ChosenKind,
-    Field,
-    MappingReader,
-    choose_kind,
-    found,
-    kinds_with_short_form,
-    meant_kind,
-    quoted,
-    several_kinds_message,
-    shape,
-    short_example,
-    short_forms,
-    union_shape,
-)
+from handrail.source.fields import ChosenKind, Field, MappingReader, found, quoted, shape
 from handrail.source.suggestions import did_you_mean, nearest
 from handrail.source.tree import TreeNode
 from handrail.source.yaml_text import no_front_matter, read_mapping, read_yaml, split_front_matter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CheckDeclarations = Mapping[str, contracts.Check]
 
@@ -59,7 +41,8 @@ def read_exit(phase: MappingReader, registry: Registry) -> tuple[tuple[ExitCheck
     if "exit" not in phase.node.value:
         return (), ()
     checks = exit_checks(registry)
-    examples = " or ".join(f"`- {short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
+    short = fields.kinds_with_short_form(checks)
+    examples = " or ".join(f"`- {fields.short_example(name, checks[name])}`" for name in short)
     node = phase.child("exit", f"write {examples} below `exit:`")
     if node is None:
         return (), ()
@@ -80,21 +63,21 @@ def _chosen_check(
     phase: MappingReader, item: TreeNode, checks: CheckDeclarations, every: list[str]
 ) -> ChosenKind | None:
     """The kind of a check; None if that is not clear. `every` kind may be written, some only elsewhere."""
-    kind, names = item.value.get(KIND), short_forms(item, checks)
+    kind, names = item.value.get(fields.KIND), fields.short_forms(item, checks)
     if kind is not None:
         if kind.kind == "text" and kind.value in checks:
-            return choose_kind(kind.value, checks[kind.value], is_short=False)
+            return fields.choose_kind(kind.value, checks[kind.value], is_short=False)
         hint = (did_you_mean(kind.value, checks) if kind.kind == "text" else None) or f"known: {', '.join(checks)}"
         if kind.kind == "text" and kind.value in every:
             hint = f"`{kind.value}` is only for `expect` of a step in a flow; known here: {', '.join(checks)}"
         phase.on(kind, "exit-check", f"there is no exit check {quoted(kind)}", hint)
         return None
     if len(names) == 1:
-        return choose_kind(names[0], checks[names[0]], is_short=True)
+        return fields.choose_kind(names[0], checks[names[0]], is_short=True)
     if names:
         last = max(names, key=lambda name: item.keys[name])
         place = phase.source.key_place(last, item.keys[last])
-        phase.at(place, "exit-check", several_kinds_message(names), "write each as its own list item")
+        phase.at(place, "exit-check", fields.several_kinds_message(names), "write each as its own list item")
         return None
     _report_no_kind(phase, item, checks)
     return None
@@ -103,18 +86,19 @@ def _chosen_check(
 def _report_no_kind(phase: MappingReader, item: TreeNode, checks: CheckDeclarations) -> None:
     """Report a check without a kind, at the key that was probably meant as one, and problems of its other keys."""
     problems: list[Diagnostic] = []
-    reader = MappingReader(phase.source, item, union_shape("exit", "", checks, EXIT), problems.append)
-    strange = [name for name in item.keys if meant_kind(name, checks)]
+    reader = MappingReader(phase.source, item, fields.union_shape("exit", "", checks, EXIT), problems.append)
+    strange = [name for name in item.keys if fields.meant_kind(name, checks)]
     strange += [name for name in item.keys if name not in reader.shape.by_name]
-    examples = " or ".join(f"`{short_example(name, checks[name])}`" for name in kinds_with_short_form(checks))
+    short = fields.kinds_with_short_form(checks)
+    examples = " or ".join(f"`{fields.short_example(name, checks[name])}`" for name in short)
     if strange and not reader.misspelt & checks.keys():
         place = phase.source.key_place(strange[0], item.keys[strange[0]])
-        suggestion = meant_kind(strange[0], checks)
+        suggestion = fields.meant_kind(strange[0], checks)
         problems = [problem for problem in problems if (problem.line, problem.column) != place[:2]]
         hint = f"did you mean `{suggestion}`?" if suggestion else f"write {examples}"
         phase.at(place, "exit-check", f"there is no exit check `{strange[0]}`", hint)
     elif not strange:
-        kinds = " or ".join(f"`{name}`" for name in kinds_with_short_form(checks))
+        kinds = " or ".join(f"`{name}`" for name in short)
         phase.at((item.line, item.column, 1), "exit-check", f"an exit check needs {kinds}", f"add {examples}")
     rest = item._replace(value={name: node for name, node in item.value.items() if name not in strange})
     check_fields(MappingReader(phase.source, rest._replace(keys={}), reader.shape, problems.append))
@@ -126,19 +110,18 @@ def _exit_check(
     phase: MappingReader, item: TreeNode, kind: ChosenKind, declaration: contracts.Check, registry: Registry
 ) -> ExitCheck | None:
     if declaration.takes_any:  # of a plugin that cannot be used now; the workflow is known, but cannot be started
-        error = registry.unusable(kind.kind)
-        if error is not None:
-            name = KIND if KIND in item.value else kind.kind
+        if (error := registry.unusable(kind.kind)) is not None:
+            name = fields.KIND if fields.KIND in item.value else kind.kind
             place, message = phase.source.key_place(name, item.keys[name]), f"cannot be used: {error.message}"
             phase.at(place, "plugin-unusable", f"`{kind.kind}` {message}", error.hint, "warning")
         return ExitCheck(kind.kind, {}, kind.kind, declaration.words, kind.kind)
     problems: list[Diagnostic] = []
-    kind_field = () if kind.short else (Field(KIND, ("text",), "what is verified"),)
-    fields = shape("exit", "", *kind_field, *kind.shape.fields, *EXIT)
-    reader = MappingReader(phase.source, item, fields, problems.append)
+    kind_field = () if kind.short else (Field(fields.KIND, ("text",), "what is verified"),)
+    whole = shape("exit", "", *kind_field, *kind.shape.fields, *EXIT)
+    reader = MappingReader(phase.source, item, whole, problems.append)
     names = item.value.keys() | reader.misspelt
     for field in [field for field in kind.shape.fields if field.required and field.name not in names]:
-        reader.on(item.value[KIND], "missing-key", f"`{kind.kind}` needs `{field.name}`", f"add `{field.name}:`")
+        reader.on(item.value[fields.KIND], "missing-key", f"`{kind.kind}` needs `{field.name}`", f"add `{field.name}:`")
     check_fields(reader)
     for problem in problems:
         phase.report(problem)

@@ -71,9 +71,8 @@ class LiveSession:
         self.number += len(scan.records)
         news: list[tuple[float, Any]] = [(record["t"], record) for record in scan.records]
         if trail_size(folder) != self.trail_offset:
-            trail = read_trail(folder, self.trail_offset)
-            self.trail_offset = trail.end
-            news += [(denial.at, denial) for denial in trail.denials]
+            denials, self.trail_offset = read_trail(folder, self.trail_offset)
+            news += [(denial.at, denial) for denial in denials]
         for at, one in sorted(news, key=lambda pair: pair[0]):
             if isinstance(one, Denial):
                 self.topic.deny(one._replace(excerpt=self.hide(one.excerpt), reason=self.hide(one.reason)))
