@@ -92,20 +92,25 @@ phases:
 """
 
 
-def test_rounds_that_may_come_or_were_not_needed_are_one_line() -> None:
+def test_a_repeat_is_one_line_and_unfolds_while_it_runs() -> None:
     progress = after((0.0, BEGIN), text=REPEAT)
-    assert screen(progress) == "○ poll-1\n○ poll-2 to poll-5  if needed\n○ ship\n0/6 steps, 0.0s"
-    for event in (
-        PhaseStarted("poll-1"),
-        StepStarted("poll-1/look"),
-        StepDone("poll-1/look", False),
-        PhaseDone("poll-1"),
-    ):
+    assert screen(progress) == "○ poll  ↻ 0 of 5\n○ ship\n0/6 steps, 0.0s"
+    skipped = (
+        StepSkipped("poll-1/look"),
+        PhaseSkipped("poll-1", "x"),
+        StepSkipped("poll-2/look"),
+        PhaseSkipped("poll-2", "x"),
+    )
+    for event in (*skipped, PhaseStarted("poll-3"), StepStarted("poll-3/look")):
         progress.take(event, 1.0)
-    for number in (2, 3, 4, 5):
-        progress.take(StepSkipped(f"poll-{number}/look"), 1.0)
-        progress.take(PhaseSkipped(f"poll-{number}", "its condition does not hold"), 1.0)
-    assert screen(progress, 1.0).split("\n")[:3] == ["✓ poll-1  0.0s", "· poll-2 to poll-5  not needed", "○ ship"]
+    assert screen(progress, 3.0).split("\n")[:6] == [
+        "● poll  ↻ 1 of 5",
+        "  · rounds 1–2  not needed",
+        "  ● round 3",
+        "    ● look  2.0s",
+        "  ○ rounds 4–5  if needed",
+        "○ ship",
+    ]
 
 
 def test_steps_of_a_nested_flow_are_indented_below_the_step_that_runs_it() -> None:

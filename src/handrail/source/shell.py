@@ -46,8 +46,8 @@ def changes(line: str, cwd: str, home: str) -> list[PathChange]:
             folder = paths[0] if paths else home
         elif not _only_reads(program, arguments):
             values = [_path(word.partition("=")[2], folder, home) for word in arguments if "=" in word]
-            written = paths[_read_first(program, arguments, len(paths)) :]
-            path_changes += [PathChange(path, program in _REMOVERS) for path in (*written, *values)]
+            paths = paths[_read_first(program, arguments, len(paths)) :]
+            path_changes += [PathChange(path, program in _REMOVERS) for path in (*paths, *values)]
     return path_changes
 
 

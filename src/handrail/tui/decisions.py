@@ -316,24 +316,17 @@ def reload_session(top: HandrailApp, id_: str, row: Row) -> None:
 
 def go_to_phase(top: HandrailApp, id_: str, row: Row, stop: Row) -> None:
     """Ask why a session is moved to a phase, and move it."""
-    name, number = str(row.get("name") or id_), ".".join(str(level[1]) for level in stop.get("levels") or ())
-    reason = {"id": "reason", "type": "text", "label": "Why", "required": True}
+    number = ".".join(str(level[1]) for level in stop.get("levels") or ())
     about = "What came after it is void: summaries, and results of checks. The agent is told why."
-    title = f"Go to {stop.get('name')}?"
-    form = {
-        "formId": f"goto-{number}",
-        "title": title,
-        "description": about,
-        "submitLabel": "Go there",
-        "fields": [reason],
-    }
-    dialog = question_screen({"id": form["formId"], "of": f"session:{id_}", "kind": "form", "form": form}, name)
+    form: Row = {"formId": f"goto-{number}", "title": f"Go to {stop.get('name')}?", "description": about}
+    form |= {"submitLabel": "Go there", "fields": [{"id": "reason", "type": "text", "label": "Why", "required": True}]}
+    need = {"id": form["formId"], "of": f"session:{id_}", "kind": "form", "form": form}
 
     def take_answer(values: Any) -> None:
         if values is not None:
             try_action(top, partial(asyncio.to_thread, top.actions.go_to, id_, number, str(values["reason"])))
 
-    top.push_screen(dialog, take_answer)
+    top.push_screen(question_screen(need, str(row.get("name") or id_)), take_answer)
 
 
 def mark_opened(top: HandrailApp, topic: str, *, is_seen: bool) -> None:

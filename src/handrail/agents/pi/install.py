@@ -66,9 +66,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> FileRec
 def _denied(settings: str) -> dict[str, str]:
     """The tools of pi that `defaultTools` leaves out, or removes by `-TOOL`, with the place of the setting."""
     chosen = read_json(settings).get("defaultTools")
-    if not isinstance(chosen, list):
-        return {}
-    names = [str(one) for one in chosen]
+    names = [str(one) for one in chosen] if isinstance(chosen, list) else ["+read"]
     is_change = any(name.startswith(("+", "-")) for name in names)
     gone = [name for name in DEFAULT_TOOLS if (f"-{name}" in names if is_change else name not in names)]
     return dict.fromkeys(gone, f"`{settings}`: `defaultTools`")

@@ -112,8 +112,6 @@ def _near(path: object) -> str:
 def _status(row: Row) -> str:
     if row.get("group") == "needs" and row.get("need"):
         return "waiting"
-    if row.get("group") == "delayed":
-        return "delayed"
     return str(row.get("status"))
 
 

@@ -7,13 +7,12 @@ no process drove the run. An open bar ends with `>`.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from handrail.tui.lines import words
 from handrail.view.rows.rows import Row
-from handrail.view.rows.run_tree import copies_words
+from handrail.view.rows.run_tree import copies_words, joined_rounds, repeat_words
 from handrail.view.text.columns import columns
 
 Folds = Mapping[str, bool]
@@ -81,36 +80,16 @@ class FoldedTree:
         return bool(rounds_that_ran) and rounds_that_ran[-1]["id"] == row["id"]
 
     def visible_branches(self, folds: Folds, id_: str = "", depth: int = 0) -> Iterator[Branch]:
-        for row in self._joined(self.children_of(id_), folds):
-            child_id = str(row["id"])
-            is_folded = self.is_folded(child_id, folds) if self.is_foldable(child_id) else None
-            yield Branch(row, depth, is_folded)
-            if is_folded is False:
-                yield from self.visible_branches(folds, child_id, depth + 1)
-
-    def _joined(self, rows: list[Row], folds: Folds) -> Iterator[Row]:
-        """The rows. Several rounds in a row that were skipped, or that follow one and have not begun, are one row.
-
-        It has the id of the first of them, and a person can unfold it.
-        """
-
-        def same(row: Row) -> object:
-            status = row.get("status")
-            is_copy = status == "skipped" or (status == "pending" and row is not rows[0])
-            return status if row.get("kind") == "round" and is_copy else row["id"]
-
-        for _, members in itertools.groupby(rows, same):
-            first, *others = members
-            if not others or folds.get(str(first["id"])) is False:
-                yield from (first, *others)
+        for first, *others in joined_rounds(self.children_of(id_)):
+            if others and folds.get(str(first["id"])) is not False:
+                yield Branch({**first, "kind": "rounds", "name": copies_words(first, others[-1])}, depth, True)
                 continue
-            reason = copies_words(str(first["status"]), self.with_sums(first).get("why"))
-            name = f"rounds {self._number(first)}–{self._number(others[-1])}"
-            yield {**first, "kind": "rounds", "name": name, "why": None, "doing": reason}
-
-    @staticmethod
-    def _number(row: Row) -> str:
-        return str(row.get("name")).removeprefix("round ")
+            for row in (first, *others):
+                child_id = str(row["id"])
+                is_folded = self.is_folded(child_id, folds) if self.is_foldable(child_id) else None
+                yield Branch(row, depth, is_folded)
+                if is_folded is False:
+                    yield from self.visible_branches(folds, child_id, depth + 1)
 
     def with_sums(self, row: Row) -> Row:
         """A repeat or a round with the times and the costs of what is in it."""
@@ -143,7 +122,7 @@ class FoldedTree:
         row_id: str | None = id_
         while row_id:
             row = self.rows.get(row_id, {})
-            parts.insert(0, self._number(row) if row.get("name") else row_id)
+            parts.insert(0, str(row.get("name") or row_id).removeprefix("round "))
             row_id = self.parent(row_id)
         return " › ".join(parts)
 
@@ -164,8 +143,7 @@ def _tree_line(branch: Branch, times: words.Times, width: int) -> words.TextLine
     status = str(row.get("status") or "pending")
     name = str(row.get("name") or row["id"])
     if row.get("kind") == "repeat":
-        items = f", for each of {row['over']}, at most" if row.get("over") else " of"
-        name += f"  ↻ {row.get('begun') or 0}{items} {row.get('rounds') or words.UNKNOWN}"
+        name += f"  {repeat_words(row)}"
     took, cost = took_words(row, times), cost_words(row)
     is_wide = width >= 66
     ends = words.right(took, 12 if is_wide else 10) + (words.right(cost, 9 if is_wide else 7) if width >= 50 else "")
@@ -190,7 +168,7 @@ def _about(row: Row) -> str:
     if reason and status in ("failed", "skipped", "done"):
         return str(reason.get("message") or reason.get("code") or "")
     if row.get("kind") != "step":
-        return str(row["doing"]) if row.get("kind") == "rounds" else ""
+        return ""
     if status in ("running", "waiting", "delayed") and row.get("doing"):
         return f"{row.get('who') or row.get('node') or ''}: {row['doing']}".removeprefix(": ")
     if row.get("flow"):

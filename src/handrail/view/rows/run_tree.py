@@ -8,8 +8,9 @@ nodes. A surface fetches the other rows from the window when a person opens what
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, Step, child_of, path_segment
@@ -318,9 +319,8 @@ class NodeTree:
         for one in phase.within:
             block = f"{mark}{path_segment(one.block)}"
             if block not in self.window.nodes:
-                self._add(
-                    block, parent, kind="repeat", name=one.block, shape=block, rounds=one.last, over=one.over, begun=0
-                )
+                about = {"name": one.block, "shape": block, "rounds": one.last, "over": one.over}
+                self._add(block, parent, kind="repeat", begun=0, **about)
             parent = f"{block}/{one.number}"
             if parent not in self.window.nodes:
                 self._add(parent, block, kind="round", name=f"round {one.number}", shape=block)
@@ -336,15 +336,26 @@ class NodeTree:
             self.put(parent, children=len(self.window.children[parent]))
 
 
-UNMET = "its condition does not hold"
+def repeat_words(row: Row) -> str:
+    """`↻ 2 of 10`, or `↻ 2, for each of ${params.files}, at most 10`."""
+    items = f", for each of {row['over']}, at most" if row.get("over") else " of"
+    return f"↻ {row.get('begun') or 0}{items} {row.get('rounds') or '–'}"
 
 
-def copies_words(status: str, why: Mapping[str, Any] | None) -> str:
-    """What is said of rounds of a repeat in a row that were skipped, or have not begun; `why` is why the first was."""
-    if status == "pending":
-        return "if needed"
-    reason = str((why or {}).get("message") or "")
-    return "not needed" if reason in ("", UNMET) else reason
+def joined_rounds(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows in groups: rounds in a row that were skipped, or that follow one and have not begun, are together."""
+
+    def key(row: Row) -> object:
+        is_copy = row["status"] == "skipped" or (row["status"] == "pending" and row is not rows[0])
+        return row["status"] if row["kind"] == "round" and is_copy else row["id"]
+
+    return (list(members) for _, members in itertools.groupby(rows, key))
+
+
+def copies_words(first: Row, last: Row) -> str:
+    """`rounds 2–10  not needed`: rounds in a row of a repeat that were all skipped, or have not begun."""
+    numbers = "–".join(str(row["name"]).removeprefix("round ") for row in (first, last))
+    return f"rounds {numbers}  {'not' if first['status'] == 'skipped' else 'if'} needed"
 
 
 def _active(tally: dict[str, int]) -> str | None:

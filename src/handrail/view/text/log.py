@@ -21,13 +21,12 @@ from handrail.source.plain_text import caller_words, joined_lines, one_line, pla
 from handrail.source.values import as_text, shown
 from handrail.view.rows.run import RunTopic
 from handrail.view.rows.run_sections import act_words, guided_words, question_title
-from handrail.view.rows.run_tree import UNMET
 from handrail.view.text.columns import DONE, FAILED, RUNNING, SKIPPED, STOPPED, duration, sign_of
-from handrail.view.text.progress import attempt_words, folded_path, last_id
+from handrail.view.text.progress import attempt_words, last_id
 
 LONGEST_SUMMARY = 300
 KEPT = "kept from the attempt before"
-_ALL_UNMET = "their conditions do not hold"
+_UNMET, _ALL_UNMET = "its condition does not hold", "their conditions do not hold"
 _BELOW = {"asked": "? asks: {}", "made": "made {}", "session": "{}", "usage": "used {}", "notice": "! {}"}
 """How a line that is below a step begins, by what it says."""
 _UNWATCHED = (run_events.Answered, run_events.ArtifactPublished, run_events.SessionOpened, run_events.UsageReported)
@@ -111,7 +110,7 @@ class Story:
             case run_events.PhaseSkipped():
                 yield event.path, _line_text(SKIPPED.char, f"skipped: {event.reason}")
             case run_events.StepSkipped() if event.path.rpartition("/")[0] in self.topic.state.phases:
-                yield event.path, _line_text(SKIPPED.char, f"skipped: {UNMET}")
+                yield event.path, _line_text(SKIPPED.char, f"skipped: {_UNMET}")
             case run_events.StepFailed():
                 self._failures.add(event.message)
                 reason = event.message.partition("\n")[0] if event.output else event.message
@@ -204,9 +203,9 @@ def _join_lines(lines: list[tuple[float, str, str]]) -> list[tuple[float, str, s
     joined: list[tuple[float, str, str]] = []
     for at, path, text in lines:
         last = joined[-1] if joined else (0.0, "", "")
-        plural_text = text.replace(UNMET, _ALL_UNMET)
+        plural_text = text.replace(_UNMET, _ALL_UNMET)
         parent, _, name = path.rpartition("/")
-        is_near = name and parent == last[1].rpartition("/")[0] and plural_text == last[2].replace(UNMET, _ALL_UNMET)
+        is_near = name and parent == last[1].rpartition("/")[0] and plural_text == last[2].replace(_UNMET, _ALL_UNMET)
         is_end = last[1:] == (path, RUNNING.char) and text[0] in (DONE.char, FAILED.char, STOPPED.char, SKIPPED.char)
         if path and is_end:
             joined[-1] = (at, path, text)
@@ -214,11 +213,21 @@ def _join_lines(lines: list[tuple[float, str, str]]) -> list[tuple[float, str, s
             joined[-1] = (last[0], f"{last[1]}, {name}", plural_text)
         else:
             joined.append((at, path, text))
-    return [(at, folded_path(path), text) for at, path, text in joined]
+    return [(at, _folded(path), text) for at, path, text in joined]
 
 
 def _is_skipped(text: str) -> bool:
     return text.startswith(f"{SKIPPED.char}  skipped")
+
+
+def _folded(path: str) -> str:
+    """`a/fix-2 to fix-9, last` for `a/fix-2, fix-3, ..., last`: names that differ only in their last number."""
+    stems: dict[str, list[str]] = {}
+    parent, slash, names = path.rpartition("/")
+    for name in names.split(", "):
+        stems.setdefault(name.rstrip("0123456789"), []).append(name)
+    folded = [" to ".join([row[0], row[-1]]) if len(row) > 2 else ", ".join(row) for row in stems.values()]
+    return parent + slash + ", ".join(folded)
 
 
 def _line_text(sign: str, *parts: str) -> str:

@@ -6,10 +6,9 @@ is driven through a workflow, its phases are lines below the step: how each went
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 
-from handrail.driven.flows.plan import FlowPlan, path_segment
+from handrail.driven.flows.plan import FlowPlan
 from handrail.driven.runs.run_events import Event
 from handrail.driven.runs.summary import reason_words
 from handrail.extensions.contracts import EventRecord
@@ -17,7 +16,7 @@ from handrail.source.plain_text import counted, one_line, plain
 from handrail.view.rows.rows import Row
 from handrail.view.rows.run import RunTopic
 from handrail.view.rows.run_sections import NEEDS, VISITS
-from handrail.view.rows.run_tree import copies_words
+from handrail.view.rows.run_tree import copies_words, joined_rounds, repeat_words
 from handrail.view.text.columns import clipped, duration, sign_of
 
 MOST_VISITS = 8
@@ -32,10 +31,9 @@ class Progress:
     """The progress of a run. Call `take` with every event, including those before a resume, and `lines` at any time."""
 
     def __init__(self, plan: FlowPlan, past: Iterable[EventRecord] = ()) -> None:
-        self.phases = [path_segment(phase.id) for phase in plan.phases]
         self.topic = RunTopic(plan, lambda _: None, 1, {}, past)
         self._row = self.topic.tree.get
-        self._copies: dict[str, list[str]] = {}  # what is in the line of a path
+        self._last_copies: dict[str, Row] = {}
 
     def take(self, event: Event, now: float) -> None:
         """Apply an event that happened at the time `now`."""
@@ -63,7 +61,7 @@ class Progress:
         """The place of every possible line, and the index of the line that is current."""
         places: list[ProgressPlace] = []
         current = 0
-        for path in self._with_lines(self.phases):
+        for path in self.topic.window.children[""]:
             status = self._row(path)["status"]
             if status in _UNFOLDED:
                 begin = len(places)
@@ -81,46 +79,40 @@ class Progress:
         yield path, depth, None
         if self._row(path)["status"] in _UNFOLDED:
             yield from ((path, depth + 1, visit) for visit in self.topic.window.rows_of(path, VISITS)[-MOST_VISITS:])
-            own_steps, children = self.topic.tree.own_steps, self.topic.window.children.get(path, ())
-            shown = (child for child in children if child in own_steps or self._row(child)["status"] != "pending")
-            for child in self._with_lines(shown):
-                yield from self._unfold(child, depth + 1)
-
-    def _with_lines(self, paths: Iterable[str]) -> Iterator[str]:
-        """The paths without those that are in the line of one before them."""
-        for _, members in itertools.groupby(paths, self._line_key):
-            copies = list(members)
-            self._copies[copies[0]] = copies
-            yield copies[0]
-
-    def _line_key(self, path: str) -> object:
-        """Equal for what is one line: rounds of a repeat that were skipped, or follow the first and have not begun."""
-        row = self._row(path)
-        status, parent = row["status"], row["parent"]
-        if row["kind"] == "round":
-            return (parent, status) if status == "skipped" else path
-        block, _, number = parent.partition("/")
-        is_copy = status == "skipped" or (status == "pending" and number.partition("~")[0] != "1")
-        is_whole = parent.startswith("~") and self._row(parent)["status"] == status
-        return (block, status) if is_copy and is_whole else path
+            below = self.topic.window.children
+            children = below.get(path, ())
+            if len(children) == 1 and self._row(path)["kind"] == "round":
+                children = below.get(children[0], ())
+            rows = (self._row(child) for child in children)
+            for first, *others in joined_rounds([row for row in rows if self._is_known(row)]):
+                self._last_copies[first["id"]] = (others or [first])[-1]
+                yield from self._unfold(first["id"], depth + 1)
 
     def _line(self, path: str, depth: int, visit: Row | None, now: float) -> str:
         if visit is None:
             row = self._row(path)
             status = "running" if row["status"] in _RUNNING else row["status"]
-            took = row["took"]
+            took = row["worked"] if row["kind"] in ("repeat", "round") else row["took"]
             if took is None and status in ("running", "interrupted"):
                 took = self.topic.elapsed(row["id"], now)
             time = "" if took is None else duration(took)
-            copies = [one.rpartition("/")[2] for one in self._copies[path]]
-            name, is_one = last_id(folded_path(", ".join(copies))), len(copies) == 1
-            remark = self._remark(row, now) if is_one else copies_words(status, row["why"])
-            parts = [f"{sign_of(status)} {'round ' * (row['kind'] == 'round')}{name}", time, remark]
+            parts = [f"{sign_of(status)} {self._name(row)}", time, self._remark(row, now)]
         else:
             clock = self.topic.clock
             took = (visit["to"] or (now if clock.is_going else clock.last or now)) - visit["from"]
             parts = [f"{sign_of(visit['status'])} {plain(visit['place'])}", duration(took), one_line(visit["note"])]
         return "  " * depth + "  ".join(part for part in parts if part)
+
+    def _is_known(self, row: Row) -> bool:
+        """True for what has begun, and for what the run itself is going to do."""
+        return row["status"] != "pending" or row["kind"] == "round" or row["id"] in self.topic.tree.own_steps
+
+    def _name(self, row: Row) -> str:
+        last = self._last_copies.get(row["id"], row)
+        if row["kind"] not in ("repeat", "round"):
+            return last_id(row["id"])
+        count = f"  {repeat_words(row)}" if row["kind"] == "repeat" else ""
+        return f"{plain(row['name'])}{count}" if last is row else copies_words(row, last)
 
     def _remark(self, row: Row, now: float) -> str:
         """The text after the name and the time of a phase or step; may be empty."""
@@ -172,13 +164,3 @@ def attempt_words(topic: RunTopic, path: str) -> str:
 def last_id(path: str) -> str:
     """The id at the end of a path."""
     return plain(path.rpartition("/")[2].replace("%2F", "/").replace("%25", "%"))
-
-
-def folded_path(path: str) -> str:
-    """`a/fix-2 to fix-9, last` for `a/fix-2, fix-3, ..., last`: names that differ only in their last number."""
-    stems: dict[str, list[str]] = {}
-    parent, slash, names = path.rpartition("/")
-    for name in names.split(", "):
-        stems.setdefault(name.rstrip("0123456789"), []).append(name)
-    folded = [" to ".join([row[0], row[-1]]) if len(row) > 2 else ", ".join(row) for row in stems.values()]
-    return parent + slash + ", ".join(folded)
