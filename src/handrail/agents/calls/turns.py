@@ -7,6 +7,7 @@ background work, once for each piece: work that never ends must not keep the age
 from __future__ import annotations
 
 from handrail import FOR_ONE_CALL
+from handrail.base import jsonlite
 from handrail.guided.sessions import hook_files
 from handrail.guided.sessions.gate import current_card
 
@@ -142,10 +143,9 @@ def _is_in_history(host: Host, folder: str, card: messages.CardBody, transcript:
     cut_history = getattr(host, "kept", None)
     history = cut_history(history) if cut_history is not None else history
     _, call = hook_files.last_shown(folder)
-    if call and host.was_told(history, call):
+    was_told = getattr(host, "was_told", None)
+    if call and was_told is not None and was_told(history, call):
         return True
-    from handrail.base import jsonlite
-
     text, task = str(card["context"]), card["state"]["task_id"]
     step = text.find(" (", text.find("**Progress:**"))
     excerpt = text[text.rfind(task, 0, step) : step]  # what no other context text has: from the task id to the step

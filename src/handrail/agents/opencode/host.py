@@ -133,10 +133,6 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
     return (*files, settings, home + "/.opencode", *named, *data)
 
 
-def was_told(history: bytes, call: str) -> bool:
-    return call.encode() in history
-
-
 def step_caller(_arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. The plugin tells it beside the arguments, where the model cannot write."""
     return requests.caller(requests.as_object(meta.get("handrail")), "session", "isSubagent", "call")

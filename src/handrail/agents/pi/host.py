@@ -205,11 +205,6 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
     return (*[f"{folder}/{name}" for folder in (base, project + "/.pi") for name in names], sessions)
 
 
-def was_told(history: bytes, call: str) -> bool:
-    """Not used: the extension says with each model call what the history has."""
-    return call.encode() in history
-
-
 def step_caller(_arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> messages.StepCaller:
     """Who calls `workflow_step`. The extension tells it; the model's arguments do not count."""
     return requests.caller(meta, "conversation", "isSubagent", "call")

@@ -76,9 +76,5 @@ def protected(_env: Mapping[str, str], _home: str, _project: str) -> tuple[str, 
     return ()
 
 
-def was_told(_history: bytes, _call: str) -> bool:
-    return True
-
-
 def step_caller(arguments: Mapping[str, Any], _meta: Mapping[str, Any]) -> messages.StepCaller:
     return {"conversation": str(arguments.get("session") or ""), "is_subagent": False, "call": ""}

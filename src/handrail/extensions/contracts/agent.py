@@ -101,6 +101,8 @@ class Host(Protocol):
     A host that cannot show the person how a workflow ended has `SHOWS_END = False`; the agent is then asked to say it.
     `ENFORCES` says how well this host can enforce each rule; `docs/reference/hosts.md` shows what was measured.
     It may also have these functions:
+    `was_told(history: bytes, call: str) -> bool`: True if the history of a conversation contains the result of this
+    call of `workflow_step`, if the host tells that a conversation was opened.
     `kept(history: bytes) -> bytes`: what the model can still read, if the history keeps what a compaction took from it.
     `forked_from(history: bytes) -> str | None`: the conversation from which this one was forked, if the history of a
     fork names it and has none of its texts; None if it is no fork.
@@ -132,9 +134,6 @@ class Host(Protocol):
 
     def protected(self, env: Mapping[str, str], home: str, project: str, /) -> tuple[str, ...]:
         """Files and folders that decide whether our hooks run. No agent may change them while a workflow is active."""
-
-    def was_told(self, history: bytes, call: str, /) -> bool:
-        """True if the history of a conversation contains the result of this call of `workflow_step`."""
 
     def step_caller(self, arguments: Mapping[str, Any], meta: Mapping[str, Any], /) -> StepCaller:
         """Who calls `workflow_step`, from what `reply` added to its arguments, or from what the host tells (`_meta`).
