@@ -25,9 +25,11 @@ PLACES = {
 }
 PLACES |= {"RetryableFailure": 0, "_final": 0}
 PLACES |= {"not_ready": 0, "trying": 0}  # of `ready`
+PLACES |= {"stop_event": 1}
 """What reports a code, and the place of the code among its arguments."""
 PASSED_ON = {
     "error.code",
+    "self.error.code",
     "failure.code",
     "errors[0].code",
     "code",
@@ -77,6 +79,7 @@ def used_codes() -> set[str]:
                 assert written in PASSED_ON, f"{file.name}: the code `{written}` of {name} is not known"
         codes |= {code for node in tree.body for code in codes_by_status(node)}
         codes |= {code for kind in ast.walk(tree) if isinstance(kind, ast.ClassDef) for code in error_codes(kind)}
+        codes |= {code for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for code in default_codes(node)}
     return codes
 
 
@@ -95,6 +98,14 @@ def error_codes(kind: ast.ClassDef) -> Iterator[str]:
         for node in kind.body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "code":
                 yield ast.literal_eval(node.value)
+
+
+def default_codes(function: ast.FunctionDef) -> Iterator[str]:
+    """The code of the end of a run if its caller names none."""
+    defaults = function.args.defaults
+    for name, default in zip(reversed(function.args.args), reversed(defaults), strict=False):
+        if function.name == "stop_event" and name.arg == "code":
+            yield ast.literal_eval(default)
 
 
 @pytest.mark.whole
