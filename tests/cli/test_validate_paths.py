@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,23 @@ def test_a_search_that_ends_early_is_a_problem(whole: Project, monkeypatch: pyte
     for number in range(5):
         (whole.folder / f"folder-{number}").mkdir()
     assert [code for code, _ in found(whole, ".")] == ["too-many-folders"]
+
+
+def test_a_large_flow_does_not_make_python_look_through_all_objects_again_and_again(project: Project) -> None:
+    step = "- id: p{}\n  steps: [{{id: s, node: set, params: {{x: 1}}}}]\n"
+    project.write(".handrail/flows/large.yaml", "phases:\n" + "".join(map(step.format, range(1_000))))
+    looks = []
+
+    def count(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"]:
+            looks.append(info)
+
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)  # those of Python itself
+    gc.callbacks.append(count)
+    try:
+        assert project.run("validate").code == 0
+    finally:
+        gc.callbacks.remove(count)
+        gc.set_threshold(*before)
+    assert len(looks) <= 1

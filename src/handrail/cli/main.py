@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -9,6 +10,9 @@ import sys
 from handrail.base.errors import HandrailError, system_error
 from handrail.cli import invocation
 from handrail.cli.output import as_json, discard, echo, print_error
+
+COLLECTION = (20_000, 50, 100)
+"""How often Python looks for unused objects: seldom, because each look costs more if a definition is large."""
 
 
 def main(argv: list[str]) -> int:
@@ -25,6 +29,7 @@ def main(argv: list[str]) -> int:
 
 def _exit_code(argv: list[str]) -> int:
     to_json = "--json" in argv
+    gc.set_threshold(*COLLECTION)
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -29,7 +29,7 @@ class Steps:
 
     def answer(self, run: str, word: str) -> dict[str, Any]:
         self.project.write("answer.json", json.dumps({"rerun": word}))
-        return self.run("answer", run, "--file", "answer.json")
+        return self.run("answer", run, "--file", "answer.json", code=int(word == "fail"))
 
     @property
     def logged(self) -> list[str]:
@@ -237,7 +237,7 @@ def test_a_person_is_asked_again_if_the_proof_of_the_answer_does_not_hold(steps:
     steps.flow(SURE % more)
     run = steps.run(code=4)["run"]
     steps.project.write("answer.json", '{"who": "Bob"}')
-    steps.run("answer", run, "--file", "answer.json")
+    steps.run("answer", run, "--file", "answer.json", code=4 if more else 1)
     assert steps.run("resume", run, code=4)["waitingFor"] == [{"question": "q2", "path": "a/ask", "title": "Sure?"}]
     steps.project.write("answer.json", '{"who": "Ada"}')
     assert steps.run("answer", run, "--file", "answer.json")["status"] == "completed"

@@ -15,7 +15,7 @@ YES, NO = {"approved": True}, {"approved": False, "reason": "too big"}
 
 def answer(project: Project, values: dict[str, Any]) -> dict[str, Any]:
     file = project.write(".handrail/answer.json", json.dumps(values))
-    return project.json("answer", "last", "--file", str(file))
+    return project.run("answer", "last", "--file", str(file), "--json").data
 
 
 def form(project: Project) -> Any:

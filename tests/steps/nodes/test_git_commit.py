@@ -298,7 +298,7 @@ def test_a_flow_from_the_status_to_the_commit(project: Project, checkout: Checko
     assert project.run("validate").out.startswith("no problems")
     run = project.json("run", "w", code=4)["run"]
     project.write("a.json", '{"selected_files": ["kept.txt", "-new"]}')
-    assert project.json("answer", run, "--file", "a.json")["status"] == "waiting"
+    assert project.json("answer", run, "--file", "a.json", code=4)["status"] == "waiting"
     project.write("a.json", '{"commit_message": "Add more tea"}')
     assert project.json("answer", run, "--file", "a.json")["status"] == "completed"
     assert checkout.subjects == ["Add more tea", "first"]

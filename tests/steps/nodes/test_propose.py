@@ -58,7 +58,7 @@ class Proposing:
 
     def answer(self, values: dict[str, Any]) -> dict[str, Any]:
         file = self.project.write(".handrail/answer.json", json.dumps(values))
-        return self.project.json("answer", "last", "--file", str(file))
+        return self.project.run("answer", "last", "--file", str(file), "--json").data
 
     def at(self, branch: str = "main") -> str | None:
         words = ["git", "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"]

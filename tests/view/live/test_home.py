@@ -345,7 +345,7 @@ def test_a_run_that_a_person_rejected_says_so_on_home_and_in_its_tail(project: P
     )
     run = project.json("run", "ask", code=4)["run"]
     answers = project.write("no.json", '{"approve": {"approved": false, "reason": "not now"}}')
-    assert project.json("answer", run, "--file", str(answers))["status"] == "stopped"
+    assert project.json("answer", run, "--file", str(answers), code=1)["status"] == "stopped"
     home = LiveHome(app_in(project))
     why = until(home, lambda rows: f"run:{run}" in rows)[f"run:{run}"]["why"]
     assert (why["path"], why["message"]) == ("a/b", "rejected: not now")
