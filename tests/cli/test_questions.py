@@ -468,4 +468,4 @@ def test_an_interrupted_step_is_decided_with_a_typed_answer(project: Project) ->
     project.write(".handrail/flows/once.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
     project.process("run", "once")
     project.json("resume", "last", code=4)
-    assert project.json("answer", "last", "rerun=fail")["status"] == "failed"
+    assert project.json("answer", "last", "rerun=fail", code=1)["status"] == "failed"
