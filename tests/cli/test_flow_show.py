@@ -237,8 +237,8 @@ def test_all_nodes_and_checks_are_listed(project: Project) -> None:
     assert "user-input " in told
     assert "require-structured-artifacts " in told
     data = project.json("list", "--nodes")
-    assert {row["name"] for row in data["nodes"]} >= {"command", "approve"}
-    assert all(row["about"] for row in (*data["nodes"], *data["checks"]))
+    assert {(row["name"], row["kind"]) for row in data["parts"]} >= {("command", "node"), ("file", "check")}
+    assert all(row["about"] for row in data["parts"])
 
 
 @pytest.mark.parametrize(("items", "rounds"), [("[a, b, c]", 3), ("[]", 1), ("['${params.x}', b]", 2)])

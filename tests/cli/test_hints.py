@@ -74,16 +74,13 @@ def test_an_option_of_agentweaver_has_what_is_here_instead(
     assert said in hint(project, *call, option)
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("executors", "`handrail doctor --only agents` looks only at this"),
-        ("machine", "`handrail doctor --only machine` looks only at this"),
-        ("cladue", "did you mean `claude`?"),
-    ],
-)
-def test_a_category_of_the_doctor_is_no_agent(project: Project, word: str, said: str) -> None:
-    assert hint(project, "doctor", word) == said
+@pytest.mark.parametrize(("word", "category"), [("executors", "agents"), ("machine", "machine"), ("disk", "machine")])
+def test_a_check_of_the_doctor_is_chosen_like_an_agent(project: Project, word: str, category: str) -> None:
+    assert {row["category"] for row in project.run("doctor", word, "--json").data["checks"]} == {category}
+
+
+def test_a_misspelt_agent_has_the_nearest_one(project: Project) -> None:
+    assert hint(project, "doctor", "cladue").startswith("did you mean `claude`")
 
 
 def test_continue_is_named_only_if_the_run_can_continue(project: Project) -> None:

@@ -84,7 +84,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones(machine: Machine, name
     for option in ("--only", "--skip"):
         said = machine.project.run("doctor", option, name)
         assert (said.code, said.out) == (2, "")
-        assert f"there is no check or category `{name}`" in said.err
+        assert f"there is no agent and no check `{name}`" in said.err
         assert hint in said.err
 
 

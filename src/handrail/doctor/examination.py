@@ -274,7 +274,7 @@ def refuse_unknown(names: Collection[str], agents: Collection[str]) -> None:
             similar = [f"`{one}`" for one in nearest(name, choices, 3)]
             checks = ", ".join(dict.fromkeys([*CATEGORIES, *EXAMS]))
             hint = f"did you mean {' or '.join(similar)}?" if similar else f"known: {checks}"
-            raise UsageError(f"there is no check or category `{name}`", hint)
+            raise UsageError(f"there is no agent and no check `{name}`", hint)
 
 
 ShowName = Callable[[str], None]

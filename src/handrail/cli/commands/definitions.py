@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,7 +15,7 @@ from handrail.cli.definition_list import list_definitions, print_problems, progr
 from handrail.cli.options import command, complete_flow, complete_key, installable
 from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.results import print_table, tell_untrusted
-from handrail.cli.table import WIDEST, former_command_hint, two_columns, wrapped
+from handrail.cli.table import WIDEST, former_command_hint, two_columns
 from handrail.cli.terminal import WaitingLine
 from handrail.driven.flows.catalog import FoundFlow
 from handrail.driven.flows.plan import flow_to_json
@@ -45,17 +46,18 @@ def list_(app: App, shell: Shell, shipped: bool, nodes: bool) -> None:
     return _list_parts(app, shell) if nodes else list_definitions(app, shell, shipped=shipped)
 
 
+def _parts(app: App) -> dict[str, Mapping[str, Node] | Mapping[str, Check]]:
+    """The nodes and the kinds of checks, by the mark of each."""
+    return {NODE_MARK: node_declarations(app.registry), CHECK_MARK: check_declarations(app.registry)}
+
+
 def _list_parts(app: App, shell: Shell) -> None:
-    """List what steps and checks can do. `show` has the params of each."""
-    nodes = [(name, node.about) for name, node in node_declarations(app.registry).items()]
-    checks = [(name, check.about) for name, check in check_declarations(app.registry).items()]
+    """List what steps and checks can do."""
+    rows = [(name, mark[:-1], part.about) for mark, parts in _parts(app).items() for name, part in parts.items()]
     if shell.as_json:
-        parts = (("nodes", nodes), ("checks", checks))
-        return shell.data({key: [{"name": name, "about": about} for name, about in rows] for key, rows in parts})
-    print_table(shell, [("NODE", "ABOUT"), *nodes])
-    shell.say()
-    print_table(shell, [("CHECK", "ABOUT"), *checks])
-    return shell.say(styled("`handrail show NODE` shows the params of one: `handrail show command`", DIM))
+        return shell.data({"parts": [dict(zip(("name", "kind", "about"), row, strict=True)) for row in rows]})
+    print_table(shell, [("NAME", "KIND", "ABOUT"), *rows])
+    return shell.say(styled(f"`handrail show {rows[0][0]}` shows the params of one", DIM))
 
 
 @click.command()
@@ -127,8 +129,9 @@ def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     flow = None if is_workflow or is_part else app.definitions.with_shipped(bare).named(bare)
     if mark == FLOW_MARK or flow is not None:
         return _show_flow(app, shell, app.flows.find(bare), style)
-    if (part := None if is_workflow else _part(app, bare, mark)) is not None:
-        return _show_part(shell, bare, part)
+    for of_kind in () if is_workflow else (parts for one, parts in _parts(app).items() if mark in ("", one)):
+        if bare in of_kind:
+            return _show_part(shell, bare, of_kind[bare])
     if is_part:
         raise NotFound(f"there is no {mark[:-1]} `{bare}`", "`handrail list --nodes` lists all nodes and checks")
     plan = app.catalog.plan(_workflow(app, bare))
@@ -143,12 +146,6 @@ def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     return click.echo(workflow_mermaid(plan) if style else workflow_tree(plan))
 
 
-def _part(app: App, name: str, mark: str) -> Node | Check | None:
-    """The node or the kind of check with this name; None if there is none."""
-    node = node_declarations(app.registry).get(name) if mark != CHECK_MARK else None
-    return node or (check_declarations(app.registry).get(name) if mark != NODE_MARK else None)
-
-
 def _show_part(shell: Shell, name: str, part: Node | Check) -> None:
     """What a step with this node, or a check of this kind, takes and gives."""
     node, kind = (part, "node") if isinstance(part, Node) else (None, "check")
@@ -156,13 +153,11 @@ def _show_part(shell: Shell, name: str, part: Node | Check) -> None:
         more = {"outputs": dict(node.outputs), "prompt": node.prompt, "interrupted": node.rerun} if node else {}
         about = {"kind": kind, "name": name, "about": part.about, "params": json_schema(part.shape)}
         return shell.data({**about, **more})
-    lines = [f"{name} ({kind})", *(f"  {line}" for line in wrapped(part.about, WIDEST))]
-    if part.params:
-        lines += ["Params:", *two_columns({field.name: field_words(field) for field in part.params}, WIDEST)]
-    if node is not None:
-        lines += ["Outputs:", *two_columns(dict(node.outputs), WIDEST)] if node.outputs else []
-        lines += [f"Prompt: {node.prompt}. Interrupted: {node.rerun}."]
-    return shell.say("\n".join(lines))
+    params = {field.name: field_words(field) for field in part.params}
+    tables = {"Params:": params, "Outputs:": dict(node.outputs) if node else {}}
+    lines = [line for head, rows in tables.items() if rows for line in (head, *two_columns(rows, WIDEST))]
+    facts = [f"Prompt: {node.prompt}. Interrupted: {node.rerun}."] if node else []
+    return shell.say("\n".join([f"{name} ({kind})", f"  {part.about}", *lines, *facts]))
 
 
 def _list_phases(app: App, shell: Shell, name: str) -> None:

@@ -22,7 +22,6 @@ from handrail.doctor.probe import ORDER, probe
 from handrail.guided.sessions import phase_requirements
 from handrail.guided.sessions.phase_requirements import Probe, ProbeRow
 from handrail.source.plain_text import command_line, counted, plain
-from handrail.source.suggestions import did_you_mean
 
 _SIGNS = {"ok": "✓", "warning": "!", "error": "✗", "skipped": "·"}
 
@@ -47,20 +46,17 @@ _check_option = partial(click.option, metavar="CHECK", multiple=True, shell_comp
 def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **options: Any) -> None:
     """Check that everything is there and in working order. With AGENT, this agent has to be installed.
 
+    `handrail doctor CHECK` is short for `--only CHECK`.
+
     Each finding has a fix, most often a command to paste. The exit code is 5 if a check found an error, or with
     `--strict` a warning; otherwise it is 0. A check looks and changes nothing.
 
     `--probe` starts the agent's program in a folder of its own, against a scripted model on this machine: it needs no
     key, costs nothing and takes some minutes. The result is kept, and a phase with `require: hard` needs it.
     """
-    agents = app.registry.installable()
-    if agent is not None and agent not in agents:
-        checks = {**dict.fromkeys((*examination.CATEGORIES, *examination.EXAMS)), "executors": "agents"}
-        known = f"agents: {', '.join(agents)}; other checks: `handrail doctor --only NAME`"
-        hint = did_you_mean(agent, agents) or known
-        hint = f"`handrail doctor --only {checks[agent] or agent}` looks only at this" if agent in checks else hint
-        raise UsageError(f"there is no agent `{agent}`", hint)
-    only, skip = (tuple(map(str, options[name])) for name in ("only", "skip"))
+    agents, (only, skip) = app.registry.installable(), (tuple(map(str, options[name])) for name in ("only", "skip"))
+    if agent is not None and agent not in agents:  # `executors` is the word of AgentWeaver
+        only, agent = (*only, "agents" if agent == "executors" else agent), None
     examination.refuse_unknown((*only, *skip), agents)
     if options["is_probe"]:
         if only or skip or options["strict"] or options["is_report"]:
