@@ -308,7 +308,8 @@ REPEAT = shape(
     _parallel("run the rounds in parallel; a number is the limit"),
 )
 
-_LITERAL_LIST = {"properties": {"over": {"type": "array"}}, "required": ["over"]}
+_OWN_LIST = {"type": "array", "description": "a list in the file itself"}
+_LITERAL_LIST = {"properties": {"over": _OWN_LIST}, "required": ["over"]}
 BLOCK = shape(
     "repeat block",
     "A repeat and its phases.",
