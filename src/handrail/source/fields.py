@@ -114,18 +114,19 @@ def limits(field: Field) -> str:
 
 
 def field_words(field: Field) -> str:
-    """What a key means and which values it may have, in one line."""
-    value = field.default if not isinstance(field.default, bool) else str(field.default).lower()
-    return "; ".join(
-        filter(None, (
-            field.about,
-            "anything" if field.kinds == ANYTHING else noun(field.kinds),
-            f"one of {', '.join(field.choices)}" if field.choices else "",
-            f"each with {', '.join(field.item.by_name)}" if field.item else "",
-            limits(field),
-            "required" if field.required else "" if value is None else f"default: {value}",
-        ))
-    )  # fmt: skip
+    """What a key means and which values it may have, in one line. What becomes text is called text."""
+    kinds: Sequence[ValueKind] = (
+        ("text",) if set(SCALARS) <= {*field.kinds} else [kind for kind in field.kinds if kind != "null"]
+    )
+    choices = f"one of {', '.join(field.choices)}" if field.choices else ""
+    default = (
+        ""
+        if field.default is None
+        else f"default: {str(field.default).replace('True', 'true').replace('False', 'false')}"
+    )
+    item = f"each with {', '.join(field.item.by_name)}" if field.item else ""
+    facts = ("anything" if field.kinds == ANYTHING else noun(kinds), choices, item, limits(field))
+    return "; ".join(filter(None, (field.about, *facts, "required" if field.required else default)))
 
 
 def meant_key(source: Source, name: str, known: Iterable[str]) -> str | None:

@@ -57,7 +57,7 @@ def _list_parts(app: App, shell: Shell) -> None:
     if shell.as_json:
         return shell.data({"parts": [dict(zip(("name", "kind", "about"), row, strict=True)) for row in rows]})
     print_table(shell, [("NAME", "KIND", "ABOUT"), *rows])
-    return shell.say(styled(f"`handrail show {rows[0][0]}` shows the params of one", DIM))
+    return shell.say(styled("`handrail show command` shows the params of one", DIM))
 
 
 @click.command()

@@ -53,6 +53,7 @@ from handrail.view.text.run import (
     changed_files_words,
     estimate_lines,
     estimate_rows,
+    is_brief,
     meaning_of_estimate,
 )
 
@@ -237,7 +238,7 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: RunRequest) -> No
         for line in itertools.chain.from_iterable(map(preview_lines, rows)):
             shell.say(line)
         shell.talk("this was a dry run: no step was run")
-        if likely.whole.past:
+        if likely.whole.past and not is_brief(likely.whole):
             print_table(shell, estimate_rows(likely))
             shell.talk(meaning_of_estimate(likely))
         for line in estimate_lines(likely, request.bounds):

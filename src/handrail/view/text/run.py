@@ -205,19 +205,15 @@ def _advice_after_failure(run: LoadedRun) -> str:
 
 
 UNKNOWN = "unknown"
-BRIEF = 60.0
 _SECONDS = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))
 _TOKENS = ((1e6, "M", 1e6), (1e3, "k", 1e3), (0.0, "", 1.0))
 
 
 def estimate_lines(estimate: Estimate, bounds: Bounded) -> list[str]:
-    """The estimate in one line, and a warning for each bound that past runs went over.
-
-    Nobody needs an estimate of a run in which no agent works and which takes less than `BRIEF` seconds.
-    """
+    """The estimate in one line, and a warning for each bound that past runs went over."""
     forecast, count = estimate.whole, len(estimate.whole.past)
     warnings = [f"warning: {line}" for line in bound_warnings(forecast, bounds)]
-    if not _has_agents(forecast) and forecast.seconds is not None and forecast.seconds.high < BRIEF:
+    if is_brief(forecast):
         return warnings
     if not count:
         words = f"{UNKNOWN}; {_no_past_words(estimate)}"
@@ -229,8 +225,12 @@ def estimate_lines(estimate: Estimate, bounds: Bounded) -> list[str]:
     return [f"estimate: {words}", *warnings]
 
 
+def is_brief(forecast: Forecast) -> bool:
+    """True if no agent works and past runs took less than a minute: nobody needs such an estimate."""
+    return forecast.seconds is not None and forecast.seconds.high < 60 and not _has_agents(forecast)
+
+
 def _has_agents(forecast: Forecast) -> bool:
-    """True unless past runs used no tokens."""
     return forecast.tokens is None or forecast.tokens.high > 0
 
 
@@ -273,12 +273,10 @@ def measures(likely: Forecast) -> str:
 
 
 def estimate_rows(estimate: Estimate) -> list[tuple[str, ...]]:
-    """A table: a row per phase, and one for the whole. Without agents, it has no tokens and no cost."""
+    """A table: a row per phase, and one for the whole."""
     names = [row.phases[0] + f" (up to {len(row.phases)} rounds)" * (len(row.phases) > 1) for row in estimate.rows]
     rows = [(name, *_cells(row.likely)) for name, row in zip(names, estimate.rows, strict=True)]
-    table = [("PHASE", "TIME", "TOKENS", "COST", "RUNS"), *rows, ("whole run", *_cells(estimate.whole))]
-    is_short = not any(_has_agents(one) for one in (estimate.whole, *(row.likely for row in estimate.rows)))
-    return [(*row[:2], row[4]) for row in table] if is_short else table
+    return [("PHASE", "TIME", "TOKENS", "COST", "RUNS"), *rows, ("whole run", *_cells(estimate.whole))]
 
 
 def meaning_of_estimate(estimate: Estimate) -> str:
