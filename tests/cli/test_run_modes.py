@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from handrail.cli.terminal import cancelling
+from handrail.source.plain_text import caller_words
 from support import Project
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
@@ -151,6 +154,29 @@ def test_ctrl_c_kills_the_programs_and_the_run_can_be_resumed(project: Project) 
     assert "cancelled by a signal (SIGINT)" in project.run("log", id_).out
     project.write("ready", "")
     assert project.json("resume", id_)["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("number", "is_attended", "by"),
+    [
+        (signal.SIGINT, True, "the person at the terminal"),
+        (signal.SIGINT, False, "a signal (SIGINT)"),
+        (signal.SIGTERM, True, "a signal (SIGTERM)"),
+        (signal.SIGHUP, True, "a signal (SIGHUP)"),
+    ],
+)
+def test_a_signal_cancels_what_runs_and_it_is_known_who_sent_it(
+    number: signal.Signals, is_attended: bool, by: str
+) -> None:
+    async def story() -> str:
+        with cancelling(is_attended=is_attended) as ended_by:
+            assert ended_by() == ""
+            os.kill(os.getpid(), number)
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.sleep(60)
+            return ended_by()
+
+    assert caller_words(asyncio.run(story())) == by
 
 
 @pytest.mark.whole

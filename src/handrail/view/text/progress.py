@@ -92,7 +92,7 @@ class Progress:
         if visit is None:
             row = self._row(path)
             status = "running" if row["status"] in _RUNNING else row["status"]
-            took = row["worked"] if row["kind"] in ("repeat", "round") else row["took"]
+            took = row["worked"] if row["kind"] in ("repeat", "round") and status != "running" else row["took"]
             if took is None and status in ("running", "interrupted"):
                 took = self.topic.elapsed(row["id"], now)
             time = "" if took is None else duration(took)
