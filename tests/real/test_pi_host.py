@@ -257,14 +257,14 @@ def test_installed_for_the_user_and_for_the_project_one_of_them_answers(pi: Pi) 
     assert pi.model.received()[0].text.count(mark("w", "look")) == 1
 
 
-def test_calls_of_one_message_are_judged_one_after_the_other(pi: Pi) -> None:
-    """A call after `next` belongs to the next phase."""
+def test_calls_beside_a_move_in_one_message_are_denied(pi: Pi) -> None:
+    """The agent has not read the text of the next phase yet."""
     pi.file(".handrail/settings.yaml", "idleStops: 0\n")
     both = [pi.seat.host.write(pi.project / name, "x") for name in ("early.txt", "late.txt")]
     pi.model.script(tool_turn(both[0], pi.step_call("next"), both[1]), Turn("I stop."))
     pi.start("w tea")
     assert pi.at() == "build"
-    assert (pi.made("early.txt"), pi.made("late.txt")) == (False, True)
+    assert (pi.made("early.txt"), pi.made("late.txt")) == (False, False)
 
 
 def test_a_lost_process_denies_and_the_next_call_starts_another(pi: Pi) -> None:
