@@ -20,7 +20,7 @@ from handrail.base.errors import HandrailError
 from handrail.base.files import real_inside
 from handrail.base.processes import run_in_terminal
 from handrail.driven.runs.run_events import masked_records
-from handrail.guided.sessions.guide import whole_story
+from handrail.guided.sessions.guide import SessionFollower
 from handrail.source.output_text import clean
 from handrail.source.plain_text import plain
 from handrail.tui import keys
@@ -240,7 +240,7 @@ class LogScreen(Frame):
 
     def _session_entries(self, id_: str) -> Iterator[LogEntry]:
         """Everything that happened in a session."""
-        for event in whole_story(self.top.project.sessions.session(id_)):
+        for event in SessionFollower(self.top.project.sessions.session(id_))():
             kind = STEPS if event.kind in ("entered", "finished") else AGENT
             yield from (LogEntry(event.time, kind, "", text) for text in guided_lines(event))
 

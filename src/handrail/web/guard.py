@@ -130,8 +130,7 @@ BURST, PER_SECOND = 300, 100
 class Pace:
     """Gives each request a turn, so that a page leaves the machine to the runs, however many requests it gets."""
 
-    def __init__(self) -> None:
-        self._last_turn = 0.0
+    _last_turn = 0.0
 
     def wait(self, now: float) -> float:
         """In how many seconds a request that arrives now has its turn."""

@@ -40,7 +40,7 @@ from handrail.driven.runs.request import LoadedRun
 from handrail.driven.runs.run_events import Event, masked_json, masked_records
 from handrail.driven.runs.summary import Summary
 from handrail.extensions.contracts import EventRecord, GuideNews
-from handrail.guided.sessions.guide import whole_story
+from handrail.guided.sessions.guide import SessionFollower
 from handrail.guided.sessions.store import SessionReport
 from handrail.project.prune import MONTH, STATUSES, PruneRule
 from handrail.settings.folders import file_name
@@ -171,7 +171,7 @@ def _log_session(app: App, shell: Shell, id_: str, events: bool) -> None:
             return shell.data({"session": id_, "events": data})
         _print(json.dumps(event, ensure_ascii=False) for event in data)
     else:
-        _print(_session_lines(app.sessions.status(id_), whole_story(session)))
+        _print(_session_lines(app.sessions.status(id_), SessionFollower(session)()))
     return None
 
 

@@ -48,6 +48,7 @@ from handrail.settings.folders import shown_path
 from handrail.source.field_checks import plain_data
 from handrail.source.plain_text import counted, plain, some
 from handrail.view.text.columns import duration
+from handrail.view.text.log import given_words
 from handrail.view.text.run import (
     bound_warnings,
     changed_files_words,
@@ -96,7 +97,7 @@ def ready(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: A
     if shell.as_json:
         return shell.data({"ok": True, "problems": [], "taken": taken})
     for row in taken:
-        answer = plain(f"{row['default'] or 'its own default'}")
+        answer = plain(given_words(row["default"])) or "its own default"
         shell.say(f"if nobody answers `{row['path']}`, this is taken ({row['deadline']}): {answer}")
     return shell.say(f"`{flow.id}` is ready for `--unattended`: nothing was found that would stop it")
 

@@ -85,7 +85,9 @@ class SessionGuide:
             denied=tuple((denial.tool, denial.reason) for denial in denials),
             is_denied=state.status == "done"
             and is_all_work_denied(session.folder, state)
-            and not any(news.kind == "check-held" and news.time >= state.started for news in whole_story(session)),
+            and not any(
+                news.kind == "check-held" and news.time >= state.started for news in SessionFollower(session)()
+            ),
         )
 
 
@@ -115,11 +117,6 @@ class SessionFollower:
                 about = {"session": self.session.id, "phase": plan.stops[at].name, "place": words.place_text(plan, at)}
                 by = record.get("by") or ""
                 yield GuideNews(number=self.number, time=record["t"], kind=kind, text=text, by=by, **about)
-
-
-def whole_story(session: Session) -> list[GuideNews]:
-    """Everything that happened in a session."""
-    return SessionFollower(session)()
 
 
 def _news(event: Event, plan: Plan) -> tuple[str, int, str] | None:
