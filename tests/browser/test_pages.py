@@ -402,6 +402,18 @@ def test_a_session_shows_what_to_do_now(site: Site, tab: Tab) -> None:
     tab.wait_text("Do the plan.")
     site.handrail("next", "--summary", "planned", "--session", "s-two", code=0)
     tab.wait_text("Do the build.")
+    tab.click_text("Go to…")
+    tab.evaluate(
+        "(s => { s.value = '1'; s.dispatchEvent(new Event('change', {bubbles: true})) })"
+        "(document.querySelector('#goto-phase'))"
+    )
+    assert tab.evaluate("[...document.querySelectorAll('dialog button')].at(-1).disabled") is True
+    tab.click("#goto-reason")
+    tab.write("plan it again")
+    tab.click_text("Go there")
+    tab.wait_text("Do the plan.")
+    tab.wait_text("plan it again")
+    tab.wait("document.querySelector('dialog') === null")
 
 
 def test_the_theme_is_remembered(tab: Tab) -> None:
