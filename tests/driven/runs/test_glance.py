@@ -37,7 +37,7 @@ from handrail.driven.runs.run_events import (
 )
 from handrail.driven.runs.run_rules import available_modes
 from handrail.driven.runs.state import RunState, fold
-from handrail.driven.runs.summary import Glance
+from handrail.driven.runs.summary import Glance, Summary
 from handrail.view.rows.run import RunTopic
 from support import Project
 
@@ -208,3 +208,10 @@ def test_only_a_no_to_an_approval_is_a_rejection() -> None:
             RunEnded("stopped", "stopped", "Stopped by a:b", None, "stop-flow-if"),
         ]
         assert glance(*events)["rejected"] == told
+
+
+def test_a_run_that_waits_for_a_time_is_delayed_in_lists_too() -> None:
+    delay = {"path": "plan/read", "until": 90.0, "reason": "quota of claude"}
+    listed = Summary("r", "f", "running", 5, "", None, glance={"delay": delay})
+    assert listed.shown_status == "delayed"
+    assert listed._replace(glance={"delay": None}).shown_status == "running"

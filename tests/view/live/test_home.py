@@ -176,6 +176,7 @@ def test_what_a_run_prints_is_a_sign_of_life_and_counts_after_a_kill(project: Pr
     project.write("go", "")
     row = until(home, lambda rows: rows[key]["group"] == "needs")[key]
     assert 90.0 <= row["seconds"] < 100.0
+    assert row["atLeast"] is True
     assert project.json("runs", id_)["seconds"] == pytest.approx(row["seconds"], abs=0.01)
     project.json("stop", id_)
     row = until(home, lambda rows: rows[key]["group"] == "recent")[key]
