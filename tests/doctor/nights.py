@@ -161,6 +161,9 @@ def _plugin(night: Night) -> None:
     night.change(".handrail/flows/small.yaml", "node: command, params: {argv: [./lint.sh, all]}", "node: tea/hello")
 
 
+_gone = _change(".handrail/flows/small.yaml", "all]", '"${params.gone}"]')
+
+
 def _opencode(night: Night) -> None:
     night.program("opencode", "echo 1.18.33")
     night.project.write("opencode.json", '{"permission": {"edit": "allow", "bash": "deny"}}')
@@ -205,6 +208,14 @@ STRANDINGS: dict[str, Stranding] = {
     "a script that is not executable": Stranding(
         lambda night: night.sh("chmod 644 lint.sh && git commit -qam mode"), "program-missing", "./lint.sh", ("small",)
     ),
+    "a program that an expectation runs": Stranding(
+        _change(".handrail/flows/small.yaml", "all]}}", "all]}, expect: [{run: prove-it}]}"),
+        "program-missing",
+        "`prove-it`",
+        ("small",),
+    ),
+    "a param that is read and not given": Stranding(_gone, "params", "the param `gone` is not given", ("small",)),
+    "a value that nobody has": Stranding(_gone, "would-fail", "`only/run` would fail", ("small",)),
     "a program of the exit of a phase": Stranding(
         _change(".handrail/workflows/build/make.md", "./lint.sh all", "A=1 prove-it --all"),
         "program-missing",
