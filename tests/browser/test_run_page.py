@@ -225,8 +225,12 @@ def test_a_killed_step_does_not_look_like_running(site: Site, tab: Tab) -> None:
     tab.wait("document.querySelector('button.bar.interrupted')")
     assert not tab.evaluate("document.querySelector('.bar.open, .line .running')")
     assert [name for name, _ in tab.evaluate(BARS) if name.startswith("hold, try 1, interrupted after ")]
+    took = "document.querySelector('.facts [title=\"how long Handrail drove it\"]').innerText"
+    tab.wait(f"/^≥ [0-9]/.test({took})")
     tab.open("/")
     tab.wait(f"[...document.querySelectorAll('.needs a')].some(link => link.href.includes({json.dumps(run)}))")
+    site.handrail("stop", run)
+    tab.wait("[...document.querySelectorAll('main li, main tr')].some(row => row.innerText.includes('≥ '))")
 
 
 def test_a_cost_is_known_partly_known_or_unknown(site: Site, tab: Tab) -> None:

@@ -164,6 +164,14 @@ def _plugin(night: Night) -> None:
 _gone = _change(".handrail/flows/small.yaml", "all]", '"${params.gone}"]')
 
 
+def _no_token(night: Night) -> None:
+    night.change(
+        ".handrail/flows/small.yaml", "command, params: {argv: [./lint.sh, all]}",
+        "pr-open, params: {title: The order, forge: github}",
+    )  # fmt: skip
+    night.patch.delenv("GITHUB_TOKEN")
+
+
 def _opencode(night: Night) -> None:
     night.program("opencode", "echo 1.18.33")
     night.project.write("opencode.json", '{"permission": {"edit": "allow", "bash": "deny"}}')
@@ -312,6 +320,7 @@ STRANDINGS: dict[str, Stranding] = {
         _answers("pace: {how: ''}\n"), "unanswered", "`how`", ("night", "--answers", "../user/answers.yaml")
     ),
     "no token": Stranding(lambda night: night.patch.delenv("GITHUB_TOKEN"), "service-config", "set GITHUB_TOKEN"),
+    "no token for a pull request": Stranding(_no_token, "service-config", "set GITHUB_TOKEN", ("small",)),
     "a token that is not accepted": Stranding(
         lambda night: night.patch.setenv("GITHUB_TOKEN", "ghp_0000000000000000"), "service-login", "check GITHUB_TOKEN"
     ),

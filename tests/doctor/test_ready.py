@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from doctor.nights import STRANDINGS, Night, free, runs_of
-from steps.services.githubs import GitHub
+from steps.services.githubs import NAME, OWNER, GitHub
 from steps.services.web import serve
 from support import Project
 
@@ -81,9 +81,26 @@ def test_a_rule_that_says_yes_needs_no_answer(night: Night) -> None:
 
 def test_a_step_that_certainly_does_not_run_strands_nothing(night: Night) -> None:
     step = "{id: x, node: command, when: '${params.on}', params: {argv: [not-there]}}"
-    night.flow("maybe", f"params: {{on: false}}\nphases:\n- id: a\n  steps:\n  - {step}\n")
+    ask = "{id: y, node: approve, when: '${params.on}', params: {question: Go?}}"
+    night.flow("maybe", f"params: {{on: false}}\nphases:\n- id: a\n  steps:\n  - {step}\n  - {ask}\n")
     assert night.problems("maybe") == []
-    assert night.codes("maybe", "--param", "on=true") == {"program-missing"}
+    assert night.codes("maybe", "--param", "on=true") == {"program-missing", "unanswered"}
+
+
+def test_a_step_that_may_not_run_needs_no_service(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_TOKEN")
+    first = "{id: x, node: file-check, params: {path: lint.sh}}"
+    issue = f"node: github-issue, params: {{issue: '{OWNER}/{NAME}#1', outputFile: i.md, outputJsonFile: i.json}}"
+    for when, codes in (("when: '${steps.a.x.outputs.exists}', ", set[str]()), ("", {"service-config"})):
+        night.flow("maybe", f"phases:\n- id: a\n  steps:\n  - {first}\n  - {{id: y, {when}{issue}}}\n")
+        assert night.codes("maybe") == codes
+
+
+def test_an_agent_that_only_reads_does_not_need_to_edit(night: Night) -> None:
+    night.project.write(".claude/settings.json", '{"permissions": {"deny": ["Edit"]}}')
+    for params, codes in (("params: {permissions: read}, ", set[str]()), ("", {"tool-denied"})):
+        night.flow("look", f"phases: [{{id: a, steps: [{{id: x, node: llm-prompt, {params}prompt: Look.}}]}}]\n")
+        assert night.codes("look") == codes
 
 
 def test_a_program_that_a_step_before_may_make_is_no_problem(night: Night) -> None:

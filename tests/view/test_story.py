@@ -28,7 +28,7 @@ from handrail.driven.runs.run_events import (
     UsageReported,
 )
 from handrail.view.rows.run import RunTopic
-from handrail.view.text.log import Story
+from handrail.view.text.log import Story, line_of
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""
@@ -71,6 +71,14 @@ def test_a_retry_is_told_with_the_error_before_it_and_a_failure_once() -> None:
         StepFailed("plan/read", "failed", "no road"),
         RunEnded("failed", None, "failed at plan/read", "no road", "failed"),
     )[3:] == ["    attempt 2 of 3, after: no route", "  ✗ read  3.0s  no road", "✗ failed after 3.0s"]
+
+
+def test_a_step_that_was_cancelled_has_the_sign_of_that_and_did_not_fail() -> None:
+    cancelled = StepFailed("plan/read", "cancelled", "cancelled")
+    end = RunEnded("cancelled", None, "cancelled by a person", None, "stopped")
+    told = story(BEGIN, PhaseStarted("plan"), StepStarted("plan/read"), cancelled, end)
+    assert told[2:] == ["  ■ read  0.0s  cancelled", "■ cancelled after 0.0s: cancelled by a person"]
+    assert line_of(cancelled)[2:] == ("cancelled", "cancelled")
 
 
 def test_lines_of_parallel_steps_name_the_whole_path_where_it_is_not_clear() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import FrameType
@@ -37,6 +38,17 @@ def test_output_is_split_into_lines_and_masked_also_if_it_comes_in_pieces(tmp_pa
     output.end()
     told.close()
     assert lines(tmp_path) == [(1, "out", "first"), (2, "out", "the token is [hidden]!"), (3, "out", "last")]
+
+
+def test_a_piece_that_is_no_line_yet_is_a_sign_of_life(tmp_path: Path) -> None:
+    told = writer(tmp_path)
+    output = ProgramOutput(told, "a/b")
+    output(b"first\n")
+    told.flush()
+    os.utime(tmp_path / "activity", (5.0, 5.0))
+    output(b"..")
+    assert (tmp_path / "activity").stat().st_mtime > 5.0
+    told.close()
 
 
 def test_only_the_last_lines_are_read_if_no_more_are_wanted(tmp_path: Path) -> None:

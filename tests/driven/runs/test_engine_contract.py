@@ -174,6 +174,8 @@ def test_an_interrupted_driver_records_that_and_the_run_can_be_resumed(place: Pl
     state = place.runs.load(run.id).state
     assert (state.status, state.code, place.logged) == ("cancelled", "interrupted", 0)
     assert state.reason == "cancelled by a signal (SIGTERM)"
+    failed = [one for _, one in place.runs.load(run.id).records if isinstance(one, run_events.StepFailed)]
+    assert [(one.code, one.message) for one in failed] == [("cancelled", "cancelled")]
     assert place.drive(run).state.status == "completed"
 
 
