@@ -22,7 +22,6 @@ from handrail.source import text_edits
 
 CONFIG_FILE = "handrail.json"
 DEFAULT_TOOLS = ("read", "bash", "edit", "write")
-"""The tools that pi has if its settings do not say."""
 
 
 def extension_files(stubs: Stubs, user: str = "") -> dict[str, str]:

@@ -79,12 +79,15 @@ class Progress:
         yield path, depth, None
         if self._row(path)["status"] in _UNFOLDED:
             yield from ((path, depth + 1, visit) for visit in self.topic.window.rows_of(path, VISITS)[-MOST_VISITS:])
-            below = self.topic.window.children
+            own, below = self.topic.tree.own_steps, self.topic.window.children
             children = below.get(path, ())
             if len(children) == 1 and self._row(path)["kind"] == "round":
                 children = below.get(children[0], ())
             rows = (self._row(child) for child in children)
-            for first, *others in joined_rounds([row for row in rows if self._is_known(row)]):
+            known_rows = [
+                row for row in rows if row["status"] != "pending" or row["kind"] == "round" or row["id"] in own
+            ]
+            for first, *others in joined_rounds(known_rows):
                 self._last_copies[first["id"]] = (others or [first])[-1]
                 yield from self._unfold(first["id"], depth + 1)
 
@@ -102,10 +105,6 @@ class Progress:
             took = (visit["to"] or (now if clock.is_going else clock.last or now)) - visit["from"]
             parts = [f"{sign_of(visit['status'])} {plain(visit['place'])}", duration(took), one_line(visit["note"])]
         return "  " * depth + "  ".join(part for part in parts if part)
-
-    def _is_known(self, row: Row) -> bool:
-        """True for what has begun, and for what the run itself is going to do."""
-        return row["status"] != "pending" or row["kind"] == "round" or row["id"] in self.topic.tree.own_steps
 
     def _name(self, row: Row) -> str:
         last = self._last_copies.get(row["id"], row)

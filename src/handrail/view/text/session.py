@@ -23,15 +23,17 @@ if TYPE_CHECKING:
     from handrail.guided.sessions.machine import State
     from handrail.guided.workflows.plan import Plan
 
+    Clock = Callable[[float], str]
+
 SUMMARY = "what you did"
 
 
-def session_text(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> str:
+def session_text(report: SessionReport, session: str | None, clock: Clock) -> str:
     """The text for a person after a command. `session` is the id that the person typed; `clock` formats a time."""
     return plain_lines("\n".join(_lines(report, session, clock))).rstrip("\n")
 
 
-def _lines(report: SessionReport, session: str | None, clock: Callable[[float], str]) -> Iterator[str]:
+def _lines(report: SessionReport, session: str | None, clock: Clock) -> Iterator[str]:
     plan, state, event = report.plan, report.state, report.event
     if plan is not None and report.refusal is not None and report.refusal.code == "waiting":
         yield from _question_lines(state, session)
@@ -88,9 +90,7 @@ def _event_lines(report: SessionReport, plan: Plan) -> Iterator[str]:
             yield f"{report.state.note}\nAn agent is told that at its next turn."
 
 
-def _status_lines(
-    report: SessionReport, plan: Plan, session: str | None, clock: Callable[[float], str]
-) -> Iterator[str]:
+def _status_lines(report: SessionReport, plan: Plan, session: str | None, clock: Clock) -> Iterator[str]:
     """Why its agent stopped, if it did, the task, the time, and all phases with a mark at the current one."""
     state = report.state
     if session_status(state.status, state.question, report.let_go) == "interrupted":
