@@ -12,6 +12,7 @@ import pytest
 
 from browser.site import Site
 from browser.tab import Tab
+from handrail.view.text.columns import duration
 
 STEPPED = """
 phases:
@@ -226,7 +227,7 @@ def test_a_killed_step_does_not_look_like_running(site: Site, tab: Tab) -> None:
     assert not tab.evaluate("document.querySelector('.bar.open, .line .running')")
     assert [name for name, _ in tab.evaluate(BARS) if name.startswith("hold, try 1, interrupted after ")]
     took = "document.querySelector('.facts [title=\"how long Handrail drove it\"]').innerText"
-    tab.wait(f"/^≥ [0-9]/.test({took})")
+    tab.wait(f"{took} === '≥ {duration(site.handrail('runs', run)['seconds'])}'")
     tab.open("/")
     tab.wait(f"[...document.querySelectorAll('.needs a')].some(link => link.href.includes({json.dumps(run)}))")
     site.handrail("stop", run)

@@ -116,9 +116,11 @@ def test_a_missing_program_is_named_by_every_command(project: Project, monkeypat
     assert "error: the program `git` is not installed or not on the PATH" in project.run("demo").err
 
 
-def test_a_missing_program_is_named_by_a_step(project: Project) -> None:
-    project.write(".handrail/flows/f.yaml", ONE.replace("set, params: {n: 1}", "command, params: {argv: [not-there]}"))
-    assert project.json("run", "f", code=1)["error"] == "the program `not-there` is not installed or not on the PATH"
+def test_an_error_of_the_system_in_a_step_is_said_in_plain_words(project: Project) -> None:
+    project.write("a-file", "")
+    written = "write-file, params: {path: a-file/below, text: hi}"
+    project.write(".handrail/flows/f.yaml", ONE.replace("set, params: {n: 1}", written))
+    assert project.json("run", "f", code=1)["error"] == f"`{project.folder}/a-file` cannot be used: File exists"
 
 
 def test_an_empty_folder_is_told_nothing_that_does_not_concern_it(project: Project) -> None:
