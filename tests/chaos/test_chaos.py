@@ -1,7 +1,8 @@
 """Random flows, random kills, another environment in every life, rival answers, damaged files: counted from outside.
 
 `make test` tries a few seeds, `make test-long` many, and `HANDRAIL_CHAOS_SEEDS=1000:1200 pytest tests/chaos --thorough`
-these. A failing seed is named in its test's id, and its folder is kept.
+these: four kills of a run and four of a session per seed. `HANDRAIL_CHAOS_PROGRAMS` may name other installations, which
+take turns. A failing seed is named in its test's id, and its folder is kept.
 """
 
 from __future__ import annotations

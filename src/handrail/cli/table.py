@@ -169,7 +169,6 @@ FORMER_OPTIONS = {
     "--help-phases": FORMER_COMMANDS["--help-phases"],
     "--force": "leave it out: `handrail doctor` says what is missing, and a run begins without it",
     "--listen-all": "`handrail web --host 0.0.0.0` does the same; it needs a password, and TLS or a proxy",
-    "--dry": "`--dry-run` prints what would happen",
 }
 """Options of AgentWeaver, and what Handrail has instead."""
 
