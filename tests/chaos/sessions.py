@@ -9,7 +9,7 @@ from chaos.lives import LONGEST, kill
 from chaos.world import World
 from support import Said
 
-PHASES = 5
+PHASES = 4
 ID = "s"
 CHECK = "echo begin check-{at} >> $CHAOS_LOG; sleep {seconds}; echo done check-{at} {at} >> $CHAOS_LOG"
 PHASE = """\

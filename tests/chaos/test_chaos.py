@@ -23,7 +23,7 @@ from chaos.world import World
 from depth import Depth
 
 FEW, MANY = 2, 12
-KILLS = 4
+FEW_KILLS, KILLS = 2, 4
 FEW_DAMAGES, MANY_DAMAGES = 5, 18
 GIVEN = os.environ.get("HANDRAIL_CHAOS_SEEDS", f"1:{MANY + 1}")
 SEEDS = range(*map(int, GIVEN.split(":")))
@@ -69,30 +69,34 @@ def _compare(lives: Lives, wanted: dict[str, object]) -> None:
         ]
 
 
-def test_kills_in_changing_surroundings_lose_and_repeat_nothing(folder: Path, seed: int) -> None:
+def test_kills_in_changing_surroundings_lose_and_repeat_nothing(folder: Path, seed: int, depth: Depth) -> None:
     wanted = _uninterrupted(folder / "whole", seed)
-    chance, left, wrong = random.Random(seed), KILLS, list[str]()
-    for number in range(2 * KILLS):  # a run that ends before it was killed so often has a successor
+    chance, wanted_kills = random.Random(seed), depth.count(FEW_KILLS, KILLS)
+    left, wrong = wanted_kills, list[str]()
+    for number in range(2 * wanted_kills):  # a run that ends before it was killed so often has a successor
         lives = Lives(World(folder / f"killed-{number}", seed), chance)
         lives.kill_often(left)
         _compare(lives, wanted)
         left, wrong = left - lives.kills, wrong + lives.wrong
         if wrong or left <= 0:
             break
-    assert wrong or left <= 0, f"seed {seed} was killed only {KILLS - left} times"
+    assert wrong or left <= 0, f"seed {seed} was killed only {wanted_kills - left} times"
     _finish(wrong, folder)
 
 
-def test_kills_in_changing_surroundings_lose_and_repeat_no_move_of_a_session(folder: Path, seed: int) -> None:
-    chance, left, wrong = random.Random(seed), KILLS, list[str]()
-    for number in range(2 * KILLS):
+def test_kills_in_changing_surroundings_lose_and_repeat_no_move_of_a_session(
+    folder: Path, seed: int, depth: Depth
+) -> None:
+    chance, wanted_kills = random.Random(seed), depth.count(FEW_KILLS, KILLS)
+    left, wrong = wanted_kills, list[str]()
+    for number in range(2 * wanted_kills):
         lives = SessionLives(World(folder / str(number), seed), chance)
         lives.kill_often(left)
         lives.finish()
         left, wrong = left - lives.kills, wrong + lives.wrong
         if wrong or left <= 0:
             break
-    assert wrong or left <= 0, f"seed {seed} was killed only {KILLS - left} times"
+    assert wrong or left <= 0, f"seed {seed} was killed only {wanted_kills - left} times"
     _finish(wrong, folder)
 
 
