@@ -18,7 +18,7 @@ from crash.accounts import TOLD_WHEN_SAFE
 from support import Said
 
 MOST_LIVES = 40
-LONGEST = 0.8
+LONGEST = 0.5
 """In seconds: so long after its start, a process is killed at the latest if its events are not waited for."""
 MOVED = 0.25
 """How often a project is moved between two lives."""

@@ -23,7 +23,7 @@ from chaos.world import World
 from depth import Depth
 
 FEW, MANY = 2, 12
-FEW_KILLS, KILLS = 2, 4
+FEW_KILLS, KILLS, MOST_WORLDS = 2, 4, 40
 FEW_DAMAGES, MANY_DAMAGES = 5, 18
 GIVEN = os.environ.get("HANDRAIL_CHAOS_SEEDS", f"1:{MANY + 1}")
 SEEDS = range(*map(int, GIVEN.split(":")))
@@ -73,7 +73,7 @@ def test_kills_in_changing_surroundings_lose_and_repeat_nothing(folder: Path, se
     wanted = _uninterrupted(folder / "whole", seed)
     chance, wanted_kills = random.Random(seed), depth.count(FEW_KILLS, KILLS)
     left, wrong = wanted_kills, list[str]()
-    for number in range(2 * wanted_kills):  # a run that ends before it was killed so often has a successor
+    for number in range(MOST_WORLDS):  # a run that ends before it was killed so often has a successor
         lives = Lives(World(folder / f"killed-{number}", seed), chance)
         lives.kill_often(left)
         _compare(lives, wanted)
@@ -89,7 +89,7 @@ def test_kills_in_changing_surroundings_lose_and_repeat_no_move_of_a_session(
 ) -> None:
     chance, wanted_kills = random.Random(seed), depth.count(FEW_KILLS, KILLS)
     left, wrong = wanted_kills, list[str]()
-    for number in range(2 * wanted_kills):
+    for number in range(MOST_WORLDS):
         lives = SessionLives(World(folder / str(number), seed), chance)
         lives.kill_often(left)
         lives.finish()
