@@ -65,7 +65,7 @@ def _past_runs(script: str, project: Path, env: dict[str, str], count: int) -> N
     at = [script, "--project", str(project)]
     subprocess.run([*at, "run", "many", "-q"], env=env, stdout=subprocess.DEVNULL, check=True)
     runs = Path(UserFolders(env).runs(os.path.realpath(project)))
-    (first,) = runs.iterdir()
+    (first,) = runs.glob("r-*")
     for number in range(1, count):
         copy_run(first, f"r-{number:06d}")
 
