@@ -95,7 +95,7 @@ def test_the_log_says_who_did_what(ship: Project) -> None:
     ship.json("next", "--summary", "planned")
     ship.json("loop")
     ship.json("blocked", "there is no key", "--question", "Where is it?")
-    ship.json("unblock", "--note", "in the drawer")
+    ship.json("unblock", "--reason", "in the drawer")
     ship.json("goto", "check", "--reason", "only this is left")
     ship.json("cancel", "--yes")
     said = ship.run("log", "s").out
@@ -119,7 +119,7 @@ def test_a_person_moves_a_session_to_any_phase(ship: Project) -> None:
 
 def test_phases_that_a_person_skips_are_not_shown_as_done(ship: Project) -> None:
     ship.json("next")
-    ship.json("goto", "check", "--reason", "no time")
+    ship.json("goto", "check", "--note", "no time")
     assert [
         line.strip() for line in ship.run("status").out.splitlines() if line.startswith("  ") and " • " in line
     ] == ["✓ 1. • Plan", "· 2. • Build (skipped)", "● 3. • Check"]

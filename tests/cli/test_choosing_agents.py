@@ -53,6 +53,16 @@ def test_an_agent_whose_program_is_missing_is_refused_before_the_run_exists(
     assert "not installed" not in asking.run("install", "codex", "--dry-run").err
 
 
+def test_the_scripted_agent_without_a_script_is_refused_before_the_run_exists(
+    asking: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HANDRAIL_SCRIPT")
+    said = asking.run("run", "demo", "--agent", "scripted")
+    assert said.code == 1
+    assert "needs an agent, and the scripted agent needs a script\nhint: write a list such as" in said.err
+    assert asking.json("runs")["runs"] == []
+
+
 def test_a_workflow_without_an_agent_is_refused_too(asking: Project) -> None:
     assert "needs an agent" in asking.run("run", "plan-build-review", "x").err
     assert asking.json("runs")["runs"] == []

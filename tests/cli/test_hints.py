@@ -133,3 +133,24 @@ def test_an_empty_folder_is_told_nothing_that_does_not_concern_it(project: Proje
     assert "about things that are not set up here" in summary
     project.write(".handrail/flows/f.yaml", ONE)
     assert "estimate" not in project.run("run", "f", "--trust").err
+
+
+@pytest.mark.parametrize("name", ["ready", "run", "start"])
+def test_a_task_with_options_of_its_own_has_two_ways_to_be_written(project: Project, name: str) -> None:
+    said = f"quote the words of the task, or put `--` before them: `handrail {name} NAME -- WORDS`"
+    assert hint(project, name, "check-loop", "python3", "-m", "unittest") == said
+
+
+def test_both_ways_to_write_such_a_task_work(project: Project) -> None:
+    for words in (("python3 -c pass",), ("--", "python3", "-c", "pass")):
+        assert project.run("run", "check-loop", *words).code == 0
+
+
+def test_a_pair_in_place_of_a_file_of_params_has_the_option_for_pairs(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", ONE)
+    assert hint(project, "run", "f", "--params", "version=1 2") == "`--param 'version=1 2'` sets one parameter"
+
+
+def test_another_word_for_a_text_has_the_option_of_this_command(project: Project) -> None:
+    for name, option in (("next", "--summary"), ("blocked", "--question"), ("answer", "--note")):
+        assert hint(project, name, "--reason", "x") == f"did you mean `{option}`?"

@@ -101,7 +101,10 @@ def test_routes_of_the_settings_may_name_any_id(project: Project, id_: str) -> N
     assert project.json("check-loop", "--help")["routes"] == [{"group": "review", "agent": "scripted"}]
 
 
-def test_a_shipped_flow_wins_over_a_shipped_workflow_of_its_name(project: Project) -> None:
+def test_a_shipped_flow_wins_over_a_shipped_workflow_of_its_name(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     assert project.json("run", "bug-fix", "--agent", "scripted", code=1)["name"] == "bug-fix"
     assert project.run("run", "workflow:bug-fix").err.startswith("error: workflow `bug-fix` needs a task")
     assert "stops" in project.json("show", "workflow:bug-fix")

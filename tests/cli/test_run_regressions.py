@@ -67,7 +67,8 @@ def test_unusual_output_does_not_crash_a_run(project: Project, line: str) -> Non
     assert project.json("run", "demo")["status"] == "completed"
 
 
-def test_an_invalid_param_fails_only_the_step(project: Project) -> None:
+def test_an_invalid_param_fails_only_the_step(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     step = '{id: x, node: read-file, params: {path: "a\\0${params.b}"}}'
     flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {step}\n")
     assert project.json("run", "demo", "--param", "b=b", code=1)["status"] == "failed"

@@ -199,8 +199,8 @@ def test_without_a_script_it_says_which_variable_names_one_and_how_to_write_it(
     project.write(".handrail/flows/f.yaml", "phases: [{id: a, steps: [{id: x, node: scripted-prompt, prompt: Go}]}]")
     said = project.run("run", "f")
     assert said.code == 1
-    assert "set HANDRAIL_SCRIPT to its path" in said.out
-    assert EXAMPLE in said.out
+    assert "set HANDRAIL_SCRIPT to its path" in said.err
+    assert EXAMPLE in said.err
     script = tmp_path / "example.yaml"
     script.write_text(EXAMPLE)
     assert len(read_script(str(script), "Go")) == 2
@@ -209,9 +209,9 @@ def test_without_a_script_it_says_which_variable_names_one_and_how_to_write_it(
 def test_a_scripted_agent_without_a_script_names_what_one_can_say_and_no_file_of_the_docs(project: Project) -> None:
     step = "{id: x, node: llm-prompt, prompt: go}"
     project.write(".handrail/flows/f.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
-    error = project.json("run", "f", "--agent", "scripted", code=1)["error"]
+    error = project.run("run", "f", "--agent", "scripted").err
     assert "HANDRAIL_SCRIPT" in error
-    assert error.endswith(", ".join(ACTIONS))
+    assert error.endswith(f"{', '.join(ACTIONS)}\n")
     assert "docs/" not in error
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +14,8 @@ from doctor.nights import STRANDINGS, Night, free, runs_of
 from steps.services.githubs import NAME, OWNER, GitHub
 from steps.services.web import serve
 from support import Project
+
+ASKS = "phases:\n- id: a\n  steps:\n  - {id: ask, node: approve, params: {question: Go?}}\n"
 
 
 @pytest.fixture
@@ -66,11 +72,49 @@ def test_questions_are_asked_now_and_their_answers_are_used_in_the_night(night: 
         f"  - {{id: ask, node: user-input, params: {form}}}\n  - {{id: go, node: approve, params: {{question: Go?}}}}\n"
     )
     night.flow("asks", f"phases:\n- id: a\n  steps:\n{steps}")
-    said = night.project.process("ready", "asks", "--ask", "answers.json", stdin="slowly\nyes\n\n")
-    assert (said.code, "Go?" in said.err) == (0, True), said
+    screen, inside = pty.openpty()
+    os.write(screen, b"slowly\nyes\n\n")
+    argv = [os.path.join(os.path.dirname(sys.executable), "handrail"), "ready", "asks", "--ask", "answers.json"]
+    said = subprocess.run(argv, stdin=inside, stderr=inside, stdout=subprocess.PIPE, timeout=60, check=False)
+    assert (said.returncode, b"Go?" in os.read(screen, 9000)) == (0, True), said
     run = night.project.json("run", "asks", "--unattended", "--answers", "answers.json")
     first, second = run["phases"][0]["steps"]
     assert (first["value"]["values"], second["value"]["approved"]) == ({"how": "slowly"}, True)
+
+
+def test_without_a_terminal_nothing_is_asked_and_the_file_to_write_is_shown(night: Night) -> None:
+    night.flow("asks", "phases:\n- id: a\n  steps:\n  - {id: ask, node: approve, params: {question: Go?}}\n")
+    said = night.project.process("ready", "asks", "--ask", "answers.json")
+    assert (said.code, said.out) == (2, "")
+    assert "error: `--ask` needs a terminal\n" in said.err
+    assert 'for `--answers FILE`: {"a/ask": {"approved": ' in said.err
+    assert not (night.project.folder / "answers.json").exists()
+
+
+def test_rounds_with_the_same_problem_are_one_problem_with_its_fix(night: Night) -> None:
+    night.project.write(".handrail/settings.yaml", "{}\n")
+    (problem,) = night.problems("check-loop", "make", "test")
+    assert problem["message"] == "`attempt-1/fix` and 10 more steps: this step has no agent"
+    assert problem["fix"] == "use `--agent NAME`, or `agent: NAME` in `settings.yaml`"
+    (problem,) = night.problems("check-loop", "make", "test", "--agent", "scripted")
+    assert problem["message"] == "`attempt-1/fix` and 10 more steps: the scripted agent needs a script"
+    assert "set HANDRAIL_SCRIPT" in problem["fix"]
+
+
+def test_a_problem_without_a_fix_of_its_own_has_the_command_that_explains_it(night: Night) -> None:
+    night.sh("git remote remove origin")
+    (problem,) = night.problems()
+    assert problem["fix"] == "`handrail explain git-missing` says what to do"
+
+
+def test_a_hint_repeats_what_was_given(night: Night) -> None:
+    night.flow("asks", f"params: {{name: {{required: true}}, task: null}}\n{ASKS}")
+    fix = "`handrail ready asks 'the task' --param 'name=a b' --ask answers.json` asks it now"
+    (problem,) = night.problems("asks", "the task", "--param", "name=a b")
+    assert fix in problem["fix"]
+    argv = ("run", "--unattended", "asks", "--param", "name=x", "--", "the", "-q", "--json")
+    said = night.project.run(*argv)
+    assert "`handrail ready asks --param name=x --ask answers.json -- the -q --json` asks it now" in said.out
 
 
 def test_a_rule_that_says_yes_needs_no_answer(night: Night) -> None:
@@ -116,7 +160,7 @@ def test_a_person_reads_each_problem_with_its_fix(night: Night) -> None:
     said = night.project.run("ready", "night")
     assert said.code == 5
     line, fix = said.out.splitlines()
-    assert line.startswith("✗ git-missing: the repository has no remote `origin`")
+    assert line.startswith("✗ git-missing: `end/push`: the repository has no remote `origin`")
     assert fix.strip()
     assert "not ready: 1 problem" in said.err
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from handrail.project.definitions import Definitions
 
 RUN = "run"
+_TEXTS = ("--note", "--reason", "--summary", "--question")
 
 
 class LazyGroup(click.Group):
@@ -148,10 +149,14 @@ def run(argv: list[str]) -> None:
         hint = None if context is None else f"`{context.command_path} --help` shows the usage"
         message = error.format_message().rstrip(".")
         if isinstance(error, click.NoSuchOption):
-            options = [] if context is None else [name for one in context.command.params for name in one.opts]
+            takes = [] if context is None else context.command.params
+            options = [name for one in takes for name in one.opts]
             message = f"there is no option `{error.option_name}`"
-            hint = did_you_mean(error.option_name, options) or hint
-            if context is not None and context.command.name == "run":
+            texts = [name for name in options if name in _TEXTS and error.option_name in _TEXTS]
+            hint = f"did you mean `{texts[0]}`?" if texts else did_you_mean(error.option_name, options) or hint
+            if context is not None and any(one.name == "task" for one in takes) and len(error.option_name) == 2:
+                hint = f"quote the words of the task, or put `--` before them: `{context.command_path} NAME -- WORDS`"
+            elif context is not None and context.command.name == "run":
                 hint = f"a parameter of the flow is `--param {error.option_name.lstrip('-')}=VALUE`; {hint}"
             hint = table.FORMER_OPTIONS.get(error.option_name) or hint
         elif isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "run_id":

@@ -208,9 +208,10 @@ def _params_from_file(path: str) -> dict[str, Any]:
     try:
         data = read_limited(path, MAX_BYTES) if path != "-" else sys.stdin.buffer.read(MAX_BYTES + 1)
     except Unreadable as error:
-        hint = "write the parameters to a file, or use `--params -` for the standard input"
+        pair = f"`--param {command_line(path)}` sets one parameter" if "=" in path else None
+        hint = pair if error.is_missing else "write them to a file, or use `--params -` for the standard input"
         message = f"the parameters cannot be read: `{path}` {error.message}"
-        raise UsageError(message, None if error.is_missing else hint) from error
+        raise UsageError(message, hint) from error
     if len(data) > MAX_BYTES:
         raise UsageError(f"the parameters have more than {MAX_BYTES} bytes")
     source, decode_problems = decode("<stdin>" if path == "-" else path, data)
@@ -226,12 +227,21 @@ def _params_from_file(path: str) -> dict[str, Any]:
 
 
 NARROWEST = 50
+_ONLY_OF_RUN = {"--unattended", "--detach", "--events", "--dry-run", "--json", "--quiet", "-q", "--verbose", "-v"}
+
+
+def command_again(words: Sequence[str], name: str, *options: str) -> str:
+    """The command `name` with the words that were given and these options, but without those of `run` alone."""
+    cut = words.index("--") if "--" in words else len(words)
+    given = [word for word in words[:cut] if word not in _ONLY_OF_RUN]
+    return command_line("handrail", name, *given, *options, *words[cut:])
 
 
 class FlowCommand(click.Command):
     """A command whose first argument is a flow. With `--help`, it shows the help of that flow."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.obj = list(args)
         if (options := self._options_of_help(ctx, args)) is not None:
             shared_options = ctx.find_root().params
             project = options.get("project") or shared_options.get("project")

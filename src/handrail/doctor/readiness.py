@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from handrail import STEP_TOOL
@@ -35,6 +35,7 @@ from handrail.extensions.contracts import History, NodeContext, NodeError, Work
 from handrail.guided.sessions.phase_requirements import unmet_requirement
 from handrail.guided.workflows.plan import Stop
 from handrail.settings.sections import STEP
+from handrail.source.plain_text import counted
 from handrail.source.shell import commands
 from handrail.source.values import Unresolved
 from handrail.steps.nodes.agents.agent_jobs import choose_agent, job_for
@@ -71,17 +72,20 @@ class Readiness:
     `problems` are what would stop it, with their codes as ids; `forms` are the questions without an answer, as far as
     they are known. `taken` are the questions with a default that is taken if nobody answers. `seen` is what was looked
     at; `programs` are those to look for, and for whom. `has_run`: a step before this one may have changed any file.
+    `again` is a command line with what was given; `found` are the problems with their steps: all rounds have the same.
     """
 
     app: App
     flow: FoundFlow
     request: RunRequest
     answers: Answers | None
+    again: Callable[..., str]
     problems: list[Checkup] = field(default_factory=list)
     forms: dict[str, Form] = field(default_factory=dict)
     taken: list[dict[str, Any]] = field(default_factory=list)
     programs: dict[str, str] = field(default_factory=dict)
     seen: set[object] = field(default_factory=set)
+    found: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     has_run: bool = False
 
     async def find(self) -> Readiness:
@@ -89,20 +93,24 @@ class Readiness:
             await self.exam(name, Subject(self.app))
         self.at_project()
         await self.at_steps(self.rows())
-        self.problems = list(dict.fromkeys(self.problems))
+        for (code, message, fix), (first, *more) in self.found.items():
+            others = f" and {counted(len(more), 'more step')}" if first and more else ""
+            self.problems.append(Checkup("error", f"{first}{others}{message}", fix, id=code))
         return self
 
-    def not_ready(self, code: str, message: str, fix: str | None) -> None:
-        self.problems.append(Checkup("error", message, fix or f"`handrail explain {code}` says what to do", id=code))
+    def not_ready(self, code: str, message: str, fix: str | None, step: str = "") -> None:
+        self.found.setdefault((code, message, fix or f"`handrail explain {code}` says what to do"), []).append(step)
 
     @contextlib.contextmanager
-    def trying(self, code: str = "", fix: str | None = None) -> Iterator[None]:
+    def trying(self, code: str = "", step: str = "") -> Iterator[None]:
         """An error inside is a problem, with this code or its own."""
         try:
             yield
         except (HandrailError, NodeError, Unresolved) as error:
             if error.code not in _UNSURE:
-                self.not_ready(code or error.code, error.message, getattr(error, "hint", None) or fix)
+                hint: str | None = getattr(error, "hint", None)
+                message = (": " if step else "") + error.message.removesuffix(f"; {hint}")
+                self.not_ready(code or error.code, message, hint, step)
 
     def is_first(self, *what: object) -> bool:
         """True if this was not looked at before: all rounds of a repeat have the same steps."""
@@ -151,10 +159,10 @@ class Readiness:
         for row in rows:
             step = step_at(self.loaded.plan, row.path, self.loaded.find) if row.kind == "step" else None
             if row.verdict == "fails":
-                fix = f"`handrail run {self.flow.id} --dry-run` shows what would happen"
-                self.not_ready("would-fail", f"`{row.path}` would fail: {row.why}", fix)
+                fix = f"`{self.again('run', '--dry-run')}` shows what would happen"
+                self.not_ready("would-fail", f" would fail: {row.why}", fix, f"`{row.path}`")
             elif step is not None and row.verdict != "skipped":
-                with self.trying(fix=f"correct what `{row.path}` needs, then run `handrail ready` again"):
+                with self.trying(step=f"`{row.path}`"):
                     await self.at_step(row, step, is_certain=not f"{row.path}/".startswith(open_paths))
                 self.has_run |= step.declared.calls_agent or "argv" in step.params
         if self.programs:
@@ -223,7 +231,7 @@ class Readiness:
 
     def way(self, id_: str, effect: str, form: Form | None, params: Mapping[str, Any]) -> str:
         """How to answer a question in advance. A yes to an effect is a person's: an option says it, or a rule."""
-        ask = f"`handrail ready {self.flow.id} --ask answers.json` asks it now, for `--answers answers.json`"
+        ask = f"`{self.again('ready', '--ask', 'answers.json')}` asks it now, for `--answers answers.json`"
         if "acceptDraft" in params:
             return "`--accept-playbook-draft` accepts it in advance"
         if form is None:

@@ -272,11 +272,14 @@ def test_a_run_says_at_its_start_what_it_will_likely_take(project: Project, reco
     assert "estimate" not in project.run("run", "plain", "--json").err
 
 
-def test_a_short_run_without_agents_is_not_estimated_in_words(project: Project, recorder: Recorder) -> None:
+def test_a_short_run_without_agents_is_estimated_only_if_somebody_asks(project: Project, recorder: Recorder) -> None:
     recorder.run("plain", constant({"a/x": 2.0}))
-    said = project.run("run", "plain", "--dry-run")
-    assert "estimate" not in said.err
-    assert "COST" not in said.out
+    for argv in (("run", "plain", "--dry-run"), ("estimate", "plain")):
+        said = project.run(*argv)
+        assert "estimate: past runs took 2.0 s (1 run), no agent works\n" in said.err
+        assert "COST" not in said.out
+    recorder.run("plain", constant({"a/x": 4.0}))
+    assert "past runs took 2.0–4.0 s, usually 3.0 (2 runs)" in project.run("estimate", "plain").err
     assert "estimate" not in project.run("run", "plain").err
 
 

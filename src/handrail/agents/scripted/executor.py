@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from handrail.extensions.contracts import AgentJob, AgentSaid, Launch, NodeError
+from handrail.extensions.contracts import AgentJob, AgentSaid, LastingError, Launch
 
 PROGRAM = sys.executable
 ENVIRONMENT = ("PYTHONPATH",)
@@ -16,18 +16,21 @@ EXAMPLE = "[{tool: bash, input: {command: make}}, {say: done}]"
 _KINDS = {"say": "text", "tool": "tool", "result": "result", "denied": "denied", "usage": "usage", "retry": "retry"}
 
 
-def launch(job: AgentJob, _folder: str) -> Launch:
-    script = job.env.get("HANDRAIL_SCRIPT")
-    if not script:
-        from handrail.agents.scripted.player import ACTIONS  # reads scripts, which only the agent itself needs
+def lacks(env: Mapping[str, str]) -> tuple[str, str] | None:
+    if env.get("HANDRAIL_SCRIPT"):
+        return None
+    from handrail.agents.scripted.player import ACTIONS  # reads scripts, which only the agent itself needs
 
-        message = (
-            f"the scripted agent needs a script: write a list such as `{EXAMPLE}` to a file, and set HANDRAIL_SCRIPT "
-            f"to its path; in a workflow, `{{step: next}}` leaves a phase; the actions are {', '.join(ACTIONS)}"
-        )
-        raise NodeError("agent-missing", message, transient=False)
+    hint = f"write a list such as `{EXAMPLE}` to a file, and set HANDRAIL_SCRIPT to its path; in a workflow, "
+    hint += f"`{{step: next}}` leaves a phase; the actions are {', '.join(ACTIONS)}"
+    return "the scripted agent needs a script", hint
+
+
+def launch(job: AgentJob, _folder: str) -> Launch:
+    if (lack := lacks(job.env)) is not None:
+        raise LastingError("agent-missing", *lack)
     session = job.session or job.new_session or str(uuid.uuid4())
-    path = os.path.join(job.cwd, script)
+    path = os.path.join(job.cwd, job.env["HANDRAIL_SCRIPT"])
     argv = (PROGRAM, "-m", "handrail.agents.scripted", path, job.cwd, session, "-")
     return Launch(argv, stdin=job.prompt.encode())
 

@@ -113,8 +113,12 @@ def _refuse_unready(
 
     given = read_answers(answers) if answers is not None else None
     with WaitingLine(shell, f"looking at what `{flow.id}` needs"):
-        look = asyncio.run(Readiness(app, flow, request, given).find())
+        again = partial(run_options.command_again, click.get_current_context().obj)
+        look = asyncio.run(Readiness(app, flow, request, given, again).find())
     if target is not None and look.forms:
+        if not can_ask():
+            file = json.dumps({name: initial(form) for name, form in look.forms.items()})
+            raise UsageError("`--ask` needs a terminal", f"write a file such as this one, for `--answers FILE`: {file}")
         known = {name: plain_data(node) for name, node in given.sets.items() if name} if given is not None else {}
         known |= {name: ask(form) for name, form in look.forms.items()}
         write_whole(os.path.abspath(target), json.dumps(known, indent=2).encode(), durable=True)
@@ -242,7 +246,7 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: RunRequest) -> No
         if likely.whole.past and not is_brief(likely.whole):
             print_table(shell, estimate_rows(likely))
             shell.talk(meaning_of_estimate(likely))
-        for line in estimate_lines(likely, request.bounds):
+        for line in estimate_lines(likely, request.bounds, is_asked_for=True):
             shell.talk(line)
     if failing_paths:
         shell.talk(f"the run would fail: {some(failing_paths)}")

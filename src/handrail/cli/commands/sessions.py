@@ -106,7 +106,7 @@ def _confirms(shell: Shell, question: Callable[[], str]) -> bool:
 @click.command()
 @click.argument("phase")
 @session_option
-@click.option("--reason", required=True, metavar="TEXT", help="Why; it is recorded, and the agent is told.")
+@click.option("--reason", "--note", required=True, metavar="TEXT", help="Why; it is recorded, and the agent is told.")
 @command
 def goto(app: App, shell: Shell, phase: str, session: str | None, reason: str) -> None:
     """Move a session to any phase.
@@ -139,7 +139,7 @@ def blocked(app: App, shell: Shell, reason: str, session: str | None, question: 
 
 @click.command()
 @session_option
-@click.option("--note", default="", metavar="TEXT", help="The answer; the agent is told at its next turn.")
+@click.option("--note", "--reason", default="", metavar="TEXT", help="The answer; the agent is told at its next turn.")
 @command
 def unblock(app: App, shell: Shell, session: str | None, note: str) -> None:
     """Let a session go on that waits for a person. A workflow that its agent asks to cancel stays active."""

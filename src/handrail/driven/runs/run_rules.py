@@ -76,11 +76,13 @@ def refuse_without_agent(plan: FlowPlan, phases: Sequence[Phase], find: FlowFind
         except NoSuchAgent as error:
             message = f"step `{path}` of `{plan.id}` needs an agent, and {error.message}"
             raise RefusedError(message, error.hint) from None
-        program = registry.executor(route.agent).PROGRAM if is_built_in(route.agent) else None
-        if program is not None and (why := why_missing(program, rules.env)) is not None:
+        executor = registry.executor(route.agent) if is_built_in(route.agent) else None
+        lack = getattr(executor, "lacks", lambda _: None)(rules.env)
+        if executor is not None and (why := why_missing(executor.PROGRAM, rules.env)) is not None:
             other = next((name for name in registry.installable() if is_installed(name, rules.env)), "NAME")
-            message = f"step `{path}` of `{plan.id}` needs an agent, and {why}"
-            raise RefusedError(message, f"install it, or choose another agent: `--agent {other}`")
+            lack = why, f"install it, or choose another agent: `--agent {other}`"
+        if lack is not None:
+            raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and {lack[0]}", lack[1])
 
 
 def certain_steps(

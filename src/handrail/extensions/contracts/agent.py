@@ -246,6 +246,7 @@ class Executor(Protocol):
     `folder` is private to the job and removed after it. The reader can still read it in `end`.
     If the agent keeps a record of its conversations, it may have `spent(session, env, since)`: what a conversation used
     since a moment, as the data of `usage`, or None. Handrail needs it if it was killed while the agent worked.
+    It may have `lacks(env)`: what is missing besides the program, and what to do, or None.
     For `handrail doctor`, it may have `TESTED`, the versions of the program that were tested, the oldest first, and
     `LOGIN`, the file with its login: the variable that names the folder, the folder below the home, the file's name.
     """

@@ -122,10 +122,11 @@ class NodeError(Exception):
 
 
 class LastingError(NodeError):
-    """A node failed, and to try it again would not help."""
+    """A node failed, and to try it again would not help. `hint`: what to do, in the message as well."""
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(code, message, transient=False)
+    def __init__(self, code: str, message: str, hint: str | None = None) -> None:
+        super().__init__(code, f"{message}; {hint}" if hint else message, transient=False)
+        self.hint = hint
 
 
 @dataclass(frozen=True, kw_only=True)

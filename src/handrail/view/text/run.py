@@ -209,12 +209,13 @@ _SECONDS = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))
 _TOKENS = ((1e6, "M", 1e6), (1e3, "k", 1e3), (0.0, "", 1.0))
 
 
-def estimate_lines(estimate: Estimate, bounds: Bounded) -> list[str]:
-    """The estimate in one line, and a warning for each bound that past runs went over."""
+def estimate_lines(estimate: Estimate, bounds: Bounded, *, is_asked_for: bool = False) -> list[str]:
+    """The estimate in one line and a warning for each bound that past runs went over. `is_asked_for`: also if short."""
     forecast, count = estimate.whole, len(estimate.whole.past)
     warnings = [f"warning: {line}" for line in bound_warnings(forecast, bounds)]
-    if is_brief(forecast):
-        return warnings
+    if forecast.seconds is not None and is_brief(forecast):
+        words = f"past runs took {seconds_words(forecast.seconds)} ({counted(count, 'run')}), no agent works"
+        return [f"estimate: {words}", *warnings] if is_asked_for else warnings
     if not count:
         words = f"{UNKNOWN}; {_no_past_words(estimate)}"
     elif count == 1:

@@ -145,13 +145,13 @@ def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> 
     own = fixed or work.params.get(EXECUTOR.name) or None, work.params.get(MODEL.name) or None
     route = context.route(work.group, own)
     if route is None:
-        message = "this step has no agent: use `--agent NAME`, or `agent: NAME` in `settings.yaml`"
-        raise LastingError("agent-missing", message)
+        hint = "use `--agent NAME`, or `agent: NAME` in `settings.yaml`"
+        raise LastingError("agent-missing", "this step has no agent", hint)
     try:
         return ChosenAgent(route, context.registry.executor(route.agent))
     except KeyError:
         hint = context.registry.executor_hint(route.agent)
-        raise LastingError("agent-unknown", f"there is no agent `{route.agent}`; {hint}") from None
+        raise LastingError("agent-unknown", f"there is no agent `{route.agent}`", hint) from None
 
 
 def job_for(agent: ChosenAgent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
@@ -159,7 +159,7 @@ def job_for(agent: ChosenAgent, work: Work, context: NodeContext, prompt: str) -
         acp = agent_named(agent.route.agent, context.acp)
         program = chosen_program(agent.executor.PROGRAM, context.env)
     except NoSuchAgent as error:
-        raise LastingError("agent-missing", f"{error.message}; {error.hint}") from None
+        raise LastingError("agent-missing", error.message, error.hint) from None
     except NoSuchProgram as error:
         raise LastingError("agent-missing", error.message) from None
     names = (*agent.executor.ENVIRONMENT, *(acp.pass_env if acp is not None else ()), *context.pass_env)
