@@ -10,7 +10,7 @@ import pytest
 
 from extensions.plugins.acme import ACT, FILES, SMALL, as_folder, as_wheel, install, write
 from handrail.app import App
-from handrail.extensions.plugins import trusted_code
+from handrail.extensions.plugins import code_import
 from handrail.extensions.plugins.search import installed_plugins
 from handrail.view.launch import offer_launch
 from support import Project
@@ -71,7 +71,7 @@ def test_a_broken_one_is_disabled_and_the_product_goes_on(flows: Project, case: 
 
 @pytest.mark.whole
 def test_an_import_that_never_ends_is_ended(flows: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trusted_code, "SECONDS", 1.0)
+    monkeypatch.setattr(code_import, "SECONDS", 1.0)
     as_folder(flows, small("import threading\nthreading.Event().wait()"), "bad")
     assert problems(flows) == [("plugin-broken", "the plugin `bad`: importing it takes longer than 1 seconds")]
     assert "`bad` is disabled" in flows.run("run", "uses").err
