@@ -79,7 +79,7 @@ def test_launch_answer_and_end_by_keyboard(site: Site, tab: Tab) -> None:
     fill_in(tab)
     tab.wait(f"location.pathname === '/runs/{run}'")
     site.until(run, "completed")
-    tab.wait_text("done")
+    tab.wait_text("3/3 steps")
     assert answers(site, run) == ANSWERS
     read_the_notes(tab)
     assert tab.errors == []
@@ -239,7 +239,7 @@ def test_a_run_is_stopped_and_resumed_by_keyboard(site: Site, tab: Tab) -> None:
     tab.press("Enter")
     site.until(run, "completed")
     (site.folder / "go").unlink()
-    tab.wait_text("done")
+    tab.wait_text("✓ completed")
 
 
 def test_a_key_acts_only_on_the_row_with_the_focus_and_its_dialog_names_the_run_whole(site: Site, tab: Tab) -> None:
@@ -450,7 +450,7 @@ def test_a_run_goes_on_in_the_page_after_a_restart_of_the_server(site: Site, tab
     site.write("go", "")
     site.until(run, "completed")
     (site.folder / "go").unlink()
-    tab.wait_text("done")
+    tab.wait_text("✓ completed")
     bases = tab.evaluate(f"window.bases.filter(m => m.topic === 'run:{run}').map(m => m.base)")
     assert bases
     assert 0 not in bases
@@ -468,7 +468,7 @@ def test_the_oldest_of_five_tabs_asks_instead_of_listening(site: Site, tab: Tab)
     site.write("go", "")
     site.until(run, "completed")
     (site.folder / "go").unlink()
-    tab.wait_text("done")
+    tab.wait_text("✓ completed")
     tab.evaluate(f"[1, 2, 3, 4].forEach(n => {{ {say % 'left'} }})")
     tab.wait_text("live")
 
