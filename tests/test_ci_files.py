@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -64,11 +65,11 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def github(machine: Machine, job: str) -> subprocess.CompletedProcess[str]:
+def github(machine: Machine, job: str, **given: str) -> subprocess.CompletedProcess[str]:
     """Run the commands of a job; after a failure only those that always run."""
     file = machine.read("github-actions.yml")
     spec, failed = file["jobs"][job], None
-    env = {**file["env"], **spec.get("env", {})}
+    env = {**file["env"], **spec.get("env", {}), **given}
     for step in spec["steps"]:
         line = step.get("run", "")
         if not line or line.startswith(INSTALLS) or (failed and step.get("if") != "always()"):
@@ -78,17 +79,20 @@ def github(machine: Machine, job: str) -> subprocess.CompletedProcess[str]:
     return failed or ended
 
 
-def gitlab(machine: Machine, job: str) -> subprocess.CompletedProcess[str]:
+def gitlab(machine: Machine, job: str, **given: str) -> subprocess.CompletedProcess[str]:
     file = machine.read("gitlab-ci.yml")
     assert all(line.startswith(INSTALLS) for line in file["default"]["before_script"])
-    return machine.shell("\n".join(file[job]["script"]), {**file["variables"], **file[job].get("variables", {})})
+    env = {**file["variables"], **file[job].get("variables", {}), **given}
+    return machine.shell("\n".join(file[job]["script"]), env)
 
 
 def test_on_github_a_run_waits_and_the_approval_of_a_later_job_ends_it(machine: Machine) -> None:
     assert github(machine, "validate").returncode == 0
     assert github(machine, "run").returncode == 0
     assert (machine.folder / "GITHUB_OUTPUT").read_text() == "waits=yes\n"
-    assert "Release it?" in (machine.folder / "GITHUB_STEP_SUMMARY").read_text()
+    summary = (machine.folder / "GITHUB_STEP_SUMMARY").read_text()
+    assert "Release it?" in summary
+    assert (summary.splitlines()[0], summary.splitlines()[-1]) == ("````text", "````")
     assert machine.tags() == ""
     assert github(machine, "approve").returncode == 0
     assert (machine.tags(), (machine.project / "checked").read_text()) == ("v1\n", "checked\n")
@@ -130,6 +134,27 @@ def test_a_run_that_fails_after_the_approval_fails_the_job(run: Any, approve: An
     ended = approve(machine)
     assert ended.returncode == 1
     assert "already exists" in ended.stdout + ended.stderr
+
+
+def test_a_job_that_nobody_trusts_is_not_taken_for_a_run_that_waits(machine: Machine) -> None:
+    shutil.rmtree(machine.folder / "handrail" / "state" / "trust")
+    assert github(machine, "run", HANDRAIL_TRUST="").returncode != 0
+    assert not (machine.folder / "GITHUB_OUTPUT").exists()
+    allowed = machine.read("gitlab-ci.yml")["release"]["allow_failure"]["exit_codes"]
+    assert gitlab(machine, "release", HANDRAIL_TRUST="").returncode not in (0, allowed)
+    assert not (machine.project / "checked").exists()
+
+
+def test_a_form_is_answered_with_the_command_that_the_files_show(machine: Machine) -> None:
+    flow = machine.project / ".handrail" / "flows" / "release.yaml"
+    form = "node: user-input, params: {title: Hi, fields: [{id: note, type: text, label: Note, required: true}]}"
+    flow.write_text(RELEASE.replace("node: approve, params: {question: Release it?}", form), encoding="utf-8")
+    command = "handrail answer last note=hello"
+    assert all(command in (FOLDER / name).read_text("utf-8") for name in ("github-actions.yml", "gitlab-ci.yml"))
+    assert github(machine, "run").returncode == 0
+    env = {"HANDRAIL_HOME": str(machine.folder / "handrail"), "HANDRAIL_TRUST": "1"}
+    assert machine.shell(command, env).returncode == 0
+    assert machine.tags() == "v1\n"
 
 
 def test_a_broken_definition_fails_the_first_job_with_an_annotation(machine: Machine) -> None:

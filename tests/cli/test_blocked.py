@@ -137,6 +137,21 @@ def test_next_while_the_session_waits_says_how_to_answer(ship: Project) -> None:
     assert "`handrail unblock --note 'your answer'`" in ship.run("next").out
 
 
+def test_next_while_the_session_waits_says_that_it_was_refused(ship: Project) -> None:
+    ship.json("blocked", "there is no key")
+    said = ship.run("next")
+    assert said.code == 1
+    assert "\nRefused: the session stays in this phase until a person has answered.\n? " in said.out
+
+
+def test_an_answer_without_a_run_names_the_session_that_waits(ship: Project) -> None:
+    assert "hint: `handrail list` shows what can be run" in ship.run("answer", "last", "x").err
+    ship.json("blocked", "there is no key")
+    said = ship.run("answer", "last", "go on")
+    assert said.code == 1
+    assert "hint: session `s` waits: `handrail unblock --session s --note TEXT`" in said.err
+
+
 def test_a_move_ends_the_wait_for_a_person(ship: Project) -> None:
     ship.json("blocked", "there is no key")
     view = ship.json("goto", "build", "--reason", "it needs no key")

@@ -101,7 +101,11 @@ def test_a_blocked_agent_lets_its_run_wait_for_a_person_and_goes_on_with_the_ans
     waiting = nested.json("run", "release", "tea", "--agent", "scripted", code=4)
     assert waiting["status"] == "waiting"
     (asked,) = nested.json("runs")["runs"][0]["waitingFor"]
-    assert asked["title"] == "What should the agent do?"
+    assert asked["title"] == "The agent cannot go on: there is no key. It asks: What should the agent do?"
+    assert "The agent cannot go on: there is no key." in nested.run("runs", "last").out
+    refused = nested.run("unblock", "--note", "x")
+    assert refused.code == 1
+    assert f"hint: `handrail answer {waiting['run']}`" in refused.err
     nested.write("answer.yaml", "answer: in the drawer\n")
     assert nested.json("answer", waiting["run"], "--file", "answer.yaml")["status"] == "completed"
     said = nested.run("log", waiting["run"]).out

@@ -20,7 +20,7 @@ from handrail.tui.run import RunScreen
 from handrail.tui.session import SessionScreen
 from handrail.tui.widgets import Bar, Listing
 from support import Project
-from tui.scene import NOW, entry, picture, played, pressed, settled, shop
+from tui.scene import NOW, Scene, entry, picture, played, pressed, settled, shop
 from tui.shop import shown, until
 
 SCREENS: dict[str, type[Frame]] = {
@@ -180,6 +180,20 @@ def test_quitting_asks_only_if_runs_that_were_launched_here_go_on(tmp_path: Path
         assert not top.is_running or top._exit
 
     assert played(tmp_path, script).bug is None
+
+
+@pytest.mark.parametrize("status", ["cancelled", "done"])
+def test_a_workflow_that_is_over_cannot_be_cancelled(tmp_path: Path, status: str) -> None:
+    scene = Scene()
+    entry(scene, "session:old", "recent", 0, name="Old", status=status, ended=NOW - 60)
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        assert "cancel…" not in picture(top)
+        await pressed(top, pilot, "x")
+        assert isinstance(top.screen, HomeScreen)
+        assert "Old is over" in picture(top)
+
+    assert played(tmp_path, script, scene=scene).bug is None
 
 
 ASKS = "phases: [{id: ask, steps: [{id: go, node: approve, params: {question: Ship it?}}]}]"

@@ -9,7 +9,7 @@ EXIT_CODES: dict[int, str] = {
     2: "bad usage, or a definition has errors",
     3: "timeout",
     4: "waiting for a person, or nobody has trusted the project",
-    5: "a check failed, or every attempt of an agent at its work was denied",
+    5: "`next`, `ready` or `doctor` found what does not hold, or every attempt of an agent at its work was denied",
     6: "budget spent",
     70: "a bug in Handrail; a report was written",
     130: "interrupted",

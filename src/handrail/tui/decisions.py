@@ -30,6 +30,7 @@ from handrail.tui.widgets import Bar, Listing
 from handrail.view.actions import Actions, ResumeMode
 from handrail.view.live.home import mark_seen
 from handrail.view.live.hub import open_topic
+from handrail.view.rows.home import OPEN
 from handrail.view.rows.rows import Row
 
 if TYPE_CHECKING:
@@ -300,10 +301,12 @@ def _renew(dialog: QuestionScreen, feed: Feed, need: Row) -> None:
 
 def cancel_session(top: HandrailApp, id_: str, row: Row) -> None:
     name = row.get("name") or id_
+    if row.get("status") not in OPEN:
+        return top.tell(f"{name} is over")
     meaning = "The agent is no longer kept to the workflow; its conversation goes on."
     text = f"Cancel {name}?\n{_exactly(row, id_)}\n{meaning}"
     work = partial(asyncio.to_thread, top.actions.cancel, id_)
-    ask(top, text, "Keep it", "Cancel the workflow", work, f"{name} was cancelled")
+    return ask(top, text, "Keep it", "Cancel the workflow", work, f"{name} was cancelled")
 
 
 def reload_session(top: HandrailApp, id_: str, row: Row) -> None:

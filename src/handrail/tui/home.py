@@ -18,6 +18,7 @@ from handrail.tui.lines.home import OLDER, group_counts, home_lines, run_detail,
 from handrail.tui.lines.words import OVER, Piece, TextLine, cell, rule
 from handrail.tui.widgets import Bar, Listing
 from handrail.view.live.home import LiveHome
+from handrail.view.rows.home import OPEN
 from handrail.view.rows.rows import Row
 from handrail.view.text.columns import columns
 
@@ -131,7 +132,9 @@ class HomeScreen(Frame):
             return kind == "run" and (action == "again" or row.get("status") not in OVER)
         if action == "answer":
             return decisions.is_asked(self.top)
-        return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
+        if action == "cancel_workflow":
+            return kind == "session" and row.get("status") in OPEN
+        return kind is not None if action == "open" else True
 
     def label(self, action: str) -> str:
         return decisions.resume_words((self.row or {}).get("modes") or ()) if action == "again" else ""

@@ -181,10 +181,10 @@ def test_a_blocked_session_needs_a_person_on_home_and_has_its_question(active: P
     active.json("blocked", "there is no key", "--question", "Where is it?", "--session", "S")
     row = row_of_home(active)
     assert (row["group"], row["status"], row["ended"]) == ("needs", "waiting", None)
-    assert (row["need"]["title"], row["need"]["fields"]) == ("Where is it?", 1)
+    title = "The agent cannot go on: there is no key. It asks: Where is it?"
+    assert (row["need"]["title"], row["need"]["fields"]) == (title, 1)
     asked = need(active)
-    assert (asked["of"], asked["title"]) == ("session:S", "Where is it?")
-    assert asked["form"]["description"] == "The agent cannot go on: there is no key"
+    assert (asked["of"], asked["title"]) == ("session:S", title)
     assert (head(active)["status"], head(active)["reason"]) == ("waiting", "there is no key")
 
 

@@ -16,7 +16,7 @@ import click
 
 from handrail.app import App
 from handrail.base.dataclasses import replace
-from handrail.base.errors import DefinitionError, HandrailError, RefusedError, UsageError
+from handrail.base.errors import DefinitionError, HandrailError, NotFound, RefusedError, UsageError
 from handrail.base.files import write_whole
 from handrail.base.processes import start_detached
 from handrail.cli import run_options
@@ -371,7 +371,12 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """
     if app.sessions.session(run_id).exists:
         return answer_session(app, shell, run_id, " ".join(options["fields"]))
-    run = app.runs.load(run_id)
+    try:
+        run = app.runs.load(run_id)
+    except NotFound as error:
+        waiting = (one.session for one in app.sessions.reports(active=True) if one.state.question)
+        hints = (f"session `{id_}` waits: `handrail unblock --session {id_} --note TEXT`" for id_ in waiting)
+        raise NotFound(error.message, next(hints, error.hint)) from error
     if not options["show"]:
         app.refuse_agents("answer", run=run_id)
     run_rules.refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)

@@ -287,6 +287,9 @@ class Sessions:
 
     def answer(self, id_: str | None, note: str = "", *, by_run: bool = False) -> SessionReport:
         """A person's answer. The agent is told at its next turn; that of a run (`by_run`) by its run."""
+        own, of_runs = self._active() if id_ is None else ([], [])
+        if of_runs and not own:  # the refusal below names the run
+            id_ = min(of_runs, key=lambda report: not report.state.question).session
         session = self.choose(id_)
         run = None if by_run else session.about().run
         if run is not None:

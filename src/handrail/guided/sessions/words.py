@@ -245,8 +245,7 @@ def question_form(state: State) -> dict[str, Any] | None:
         note = {"id": "note", "type": "text", "label": "A note for the agent, if it has to go on", "default": ""}
         return {"formId": f"cancel-{state.exchanges}", "title": asked_text(state), "fields": [yes, note]}
     answer = {"id": "answer", "type": "text", "label": "Answer", "multiline": True, "required": True}
-    about = {"title": state.question, "description": f"The agent cannot go on: {state.reason}"}
-    return {"formId": f"blocked-{state.exchanges}", **about, "fields": [answer]}
+    return {"formId": f"blocked-{state.exchanges}", "title": asked_text(state), "fields": [answer]}
 
 
 def asked_text(state: State) -> str:

@@ -36,6 +36,7 @@ def session_text(report: SessionReport, session: str | None, clock: Clock) -> st
 def _lines(report: SessionReport, session: str | None, clock: Clock) -> Iterator[str]:
     plan, state, event = report.plan, report.state, report.event
     if plan is not None and report.refusal is not None and report.refusal.code == "waiting":
+        yield "Refused: the session stays in this phase until a person has answered."
         yield from _question_lines(state, session)
     elif plan is None or (report.refusal is not None and report.refusal.code != "check-failed"):
         yield report.message
