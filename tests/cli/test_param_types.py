@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 import pytest
@@ -70,3 +71,31 @@ def test_a_default_and_choices_of_another_type_are_located_problems(project: Pro
     (problem,) = project.json("validate", code=2)["problems"]
     assert (problem["code"], problem["line"]) == ("wrong-type", 1)
     assert problem["message"] == "`p` has to be a number, found text `many`"
+
+
+@pytest.mark.parametrize(
+    ("default", "given", "wanted", "example"),
+    [
+        ("[a, b]", "calc.py", "a list", """'p=["a","b"]'"""),
+        ("[]", "calc.py", "a list", """'p=["a","b"]'"""),
+        ("{n: 1}", "[1]", "a mapping", """'p={"n":1}'"""),
+        ("true", "maybe", "true or false", "p=true"),
+        ("3", "many", "a number", "p=3"),
+    ],
+)
+def test_a_value_that_the_default_shows_to_be_wrong_is_refused_with_an_example_that_works(
+    project: Project, default: str, given: str, wanted: str, example: str
+) -> None:
+    flow(project, f"{{default: {default}}}")
+    said = project.run("run", "f", "--param", f"p={given}")
+    assert said.code == 2
+    assert f"`p` of flow `f` has to be {wanted}, found `" in said.err
+    assert f"hint: for example: `--param {example}`" in said.err.replace(", ", ",").replace(": 1}", ":1}")
+    assert project.json("runs")["runs"] == []
+    assert project.json("run", "f", *shlex.split(said.err.split("example: `")[1].partition("`")[0]))
+
+
+@pytest.mark.parametrize(("default", "given"), [("3", "1.5"), ("[a]", "null"), ("a", "[1]"), ("null", "x")])
+def test_a_value_that_may_be_meant_is_taken(project: Project, default: str, given: str) -> None:
+    flow(project, f"{{default: {default}}}")
+    assert project.json("run", "f", "--param", f"p={given}")

@@ -371,12 +371,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """
     if app.sessions.session(run_id).exists:
         return answer_session(app, shell, run_id, " ".join(options["fields"]))
-    try:
-        run = app.runs.load(run_id)
-    except NotFound as error:
-        waiting = (one.session for one in app.sessions.reports(active=True) if one.state.question)
-        hints = (f"session `{id_}` waits: `handrail unblock --session {id_} --note TEXT`" for id_ in waiting)
-        raise NotFound(error.message, next(hints, error.hint)) from error
+    run = _run_that_asks(app, run_id)
     if not options["show"]:
         app.refuse_agents("answer", run=run_id)
     run_rules.refuse_unless_waiting(run_id, run.state, is_driven=run.driver is not None)
@@ -404,6 +399,15 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     has_no_driver = asyncio.run(app.runs.answer(run, question.id, ask(form) if given is None else given))
     shell.talk(f"the answer to {question.id} is stored")
     return _use_answer(app, shell, run, how, has_driver=not has_no_driver)
+
+
+def _run_that_asks(app: App, id_: str) -> LoadedRun:
+    try:
+        return app.runs.load(id_)
+    except NotFound as error:
+        waiting = (one.session for one in app.sessions.reports(active=True) if one.state.question)
+        hints = (f"session `{name}` waits: `handrail unblock --session {name} --note TEXT`" for name in waiting)
+        raise NotFound(error.message, next(hints, error.hint)) from error
 
 
 def _use_answer(app: App, shell: Shell, run: LoadedRun, how: DriveOptions, *, has_driver: bool) -> None:

@@ -204,6 +204,13 @@ class Param:
         known = [self.default, *self.choices] if self.default is not None else list(self.choices)
         return self.type == "text" if self.type else any(known) and all(isinstance(value, str) for value in known)
 
+    @property
+    def kind(self) -> ValueKind | None:
+        """Its type: the declared one, or without choices that of its default if this is not text."""
+        kinds: dict[type, ValueKind] = {bool: "boolean", int: "number", float: "number", list: "list", dict: "mapping"}
+        found = (kind for type_, kind in kinds.items() if isinstance(self.default, type_))
+        return self.type or (None if self.choices else next(found, None))
+
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "choices": list(self.choices)}
 

@@ -22,6 +22,7 @@ from handrail.driven.flows.plan import (
 from handrail.extensions.contracts import LastingError
 from handrail.source.fields import noun
 from handrail.source.suggestions import did_you_mean
+from handrail.source.tree import ValueKind
 from handrail.source.values import as_text, same, shown
 
 Results = dict[str, dict[str, dict[str, Any]]]
@@ -72,18 +73,24 @@ def with_defaults(plan: FlowPlan, params: dict[str, Any]) -> dict[str, Any]:
     return {**params, **declared_values}
 
 
-def kind_error(param: Param, value: Any) -> str | None:
-    """What a value has to be for a param of a declared type; None if it is that."""
-    kinds = () if param.type is None or value is None else PARAM_KINDS[param.type]
-    is_wrong = kinds and (
-        not isinstance(value, kinds) or (isinstance(value, bool) and param.type in ("number", "integer"))
-    )
-    return noun((param.type,)) if is_wrong and param.type else None
+def refuse_unlike_defaults(plan: FlowPlan, given: Mapping[str, Any]) -> None:
+    """Raise `NodeError` if a person gives a value that the default of its param shows to be wrong."""
+    for param in () if plan.is_foreign else plan.params or ():
+        _as_declared(plan, param, given.get(param.name), param.kind)
 
 
-def _as_declared(plan: FlowPlan, param: Param, value: Any) -> Any:
+def kind_error(param: Param, value: Any, kind: ValueKind | None = None) -> str | None:
+    """What a value has to be for a param of a declared type, or of this kind; None if it is that."""
+    kind = kind or param.type
+    if kind is None or value is None:
+        return None
+    is_wrong = not isinstance(value, PARAM_KINDS[kind]) or (isinstance(value, bool) and kind in ("number", "integer"))
+    return noun((kind,)) if is_wrong else None
+
+
+def _as_declared(plan: FlowPlan, param: Param, value: Any, kind: ValueKind | None = None) -> Any:
     """A given value of a param, as text if its param is text. Raises `NodeError` if it has another type."""
-    if (wanted := kind_error(param, value)) is not None:
+    if (wanted := kind_error(param, value, kind)) is not None:
         message = f"`{param.name}` of flow `{plan.id}` has to be {wanted}, found `{shown(value)}`"
         raise LastingError("params", message)
     is_scalar = isinstance(value, int | float)

@@ -20,7 +20,7 @@ from handrail.driven.expressions.tree import Const
 from handrail.driven.flows.keys import MAX_DEPTH
 from handrail.driven.flows.overview import programs_of
 from handrail.driven.flows.plan import FlowFinder, FlowPlan, Phase, Step, child_of, path_segment, top_phase
-from handrail.driven.flows.results import WHOLE
+from handrail.driven.flows.results import WHOLE, kind_error
 from handrail.driven.runs.agentweaver import counterpart
 from handrail.driven.runs.request import LoadedRun, RunRequest, plan_named
 from handrail.driven.runs.run_events import Cause
@@ -34,7 +34,7 @@ from handrail.settings.sections import AcpAgents, NoSuchAgent, agent_named
 from handrail.settings.trust import ProgramUse, Trust
 from handrail.source.plain_text import command_line, some
 from handrail.source.suggestions import did_you_mean
-from handrail.source.values import parse_duration, typed_value
+from handrail.source.values import as_json, parse_duration, typed_value
 
 Router = Callable[[str | None, OwnRoute], Route | None]
 
@@ -186,7 +186,13 @@ def hint_for_params(plan: FlowPlan, params: Mapping[str, object]) -> str:
             ways = f"declare it in the flow: `params: {{{name}: {{}}}}`, or write `form: agentweaver` there"
             return f"`{option}` sets the param `{name}`; {ways}"
     missing = [param.name for param in plan.params or () if param.required and params.get(param.name) is None]
-    return f"give parameters with `--param {(*missing, 'NAME')[0]}=VALUE`"
+    wrong = [param for param in plan.params or () if kind_error(param, params.get(param.name), param.kind)]
+    if missing or not wrong:
+        return f"give parameters with `--param {(*missing, 'NAME')[0]}=VALUE`"
+    name, kind, example = wrong[0].name, wrong[0].kind or "", wrong[0].default
+    if example in (None, [], {}):
+        example = {"boolean": True, "list": ["a", "b"], "mapping": {"name": "a"}}.get(kind, 3)
+    return f"for example: `{command_line('--param', f'{name}={as_json(example)}')}`"
 
 
 def refuse_phases(plan: FlowPlan, request: RunRequest) -> None:

@@ -22,7 +22,7 @@ from handrail.driven.flows.load import flow_resources, load_flow
 from handrail.driven.flows.plan import FlowPlan, step_at, with_nested_names
 from handrail.driven.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.driven.flows.prompts import DEFAULT_LANGUAGE, PromptFile
-from handrail.driven.flows.results import with_defaults
+from handrail.driven.flows.results import refuse_unlike_defaults, with_defaults
 from handrail.driven.runs import run_events, run_rules
 from handrail.driven.runs.agentweaver import implicit_params
 from handrail.driven.runs.interpreter import Interpreter
@@ -153,6 +153,7 @@ class Runs:
         try:
             params = with_task(flow.plan, request)
             with_defaults(flow.plan, params)
+            refuse_unlike_defaults(flow.plan, params)
         except NodeError as error:
             if flow.source == "workflow" and not request.params:
                 name = flow.plan.phases[0].id
@@ -327,6 +328,7 @@ class Runs:
             return {}
         try:
             declared = with_defaults(run.plan, {**self.secrets.from_storage(run.params), **params})
+            refuse_unlike_defaults(run.plan, params)
         except NodeError as error:
             raise UsageError(error.message, run_rules.hint_for_params(run.plan, params)) from error
         stored: dict[str, Any] = self.secrets.for_storage({name: declared[name] for name in params})
