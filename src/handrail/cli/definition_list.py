@@ -21,7 +21,7 @@ from handrail.view.rows.catalog import BROKEN, FLOW, UNUSABLE, WORKFLOW, entries
 from handrail.view.rows.rows import Row
 
 UNTRUSTED = " (not trusted)"
-PROJECT = "project"
+BUILTIN = "builtin"
 
 
 def list_definitions(app: App, shell: Shell, *, shipped: bool) -> None:
@@ -69,14 +69,14 @@ def _lines(app: App, shell: Shell) -> list[tuple[str, ...]]:
         elif row["kind"] == WORKFLOW:
             spec = app.catalog.workflows[row["key"]]
             about = spec.name + ("" if spec.is_visible else " (only inside other workflows)")
-            needs_trust = row["source"] == PROJECT and not is_trusted and definitions.programs_of_workflow(spec)
+            needs_trust = row["source"] != BUILTIN and not is_trusted and definitions.programs_of_workflow(spec)
             about += UNTRUSTED if needs_trust else ""
             lines.append((row["command"] or row["key"], WORKFLOW, str(row["phases"]), row["source"], about))
         else:
             flow, plan = _flow(app, row)
             notes = [*([] if plan.visible else ["only inside other flows"]), *(f"also {name}" for name in row["also"])]
             about = _with_notes(plan.description, notes)
-            needs_trust = row["source"] == PROJECT and not is_trusted and definitions.programs_of_flow(flow)
+            needs_trust = row["source"] != BUILTIN and not is_trusted and definitions.programs_of_flow(flow)
             about += UNTRUSTED if needs_trust else ""
             if definitions.shipped.find_id(flow.id) is not None:
                 about += " (runs instead of the shipped one)"

@@ -226,6 +226,17 @@ def test_a_workflow_that_is_typed_in_an_agent_is_held(cloned: Project, monkeypat
     assert "Do a." in json.dumps(tell("claude", typed))
 
 
+def test_list_marks_what_of_the_user_would_not_run_in_a_folder_that_nobody_trusts(cloned: Project) -> None:
+    flows = cloned.home / "config" / "flows"
+    flows.mkdir(parents=True)
+    (flows / "mine.yaml").write_text("phases: [{id: a, steps: [{id: x, run: echo hi}]}]\n", encoding="utf-8")
+    assert cloned.run("run", "mine").code == 4
+    (row,) = [line for line in cloned.run("list").out.splitlines() if line.startswith("mine ")]
+    assert row.endswith("(not trusted)")
+    trust(cloned)
+    assert "(not trusted)" not in cloned.run("list").out
+
+
 def test_list_show_and_validate_mark_what_would_be_run_and_refuse_nothing(cloned: Project) -> None:
     rows = cloned.run("list")
     assert [line for line in rows.out.splitlines() if "(not trusted)" in line and "evil" in line]
