@@ -130,7 +130,8 @@ def test_in_a_terminal_no_agent_is_known(project: Project) -> None:
     assert "handrail run NAME TASK --agent AGENT" in said.err
 
 
-def test_a_run_is_refused_too(project: Project) -> None:
+def test_a_run_is_refused_too(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     said = project.run("run", "w", "tea", "--agent", "scripted")
     assert said.code == 1
     assert "scripted was not probed on this machine" in said.err + said.out
