@@ -138,6 +138,15 @@ def test_a_subagent_that_is_recorded_a_little_later_is_found(project: Project, m
     assert host.conversation(message) == "C"
 
 
+def test_a_subagent_of_a_conversation_whose_record_is_not_written_yet_is_found(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "SECONDS", 0.0)
+    (project.folder.parent / "user" / ".copilot" / "session-state" / "C").mkdir(parents=True)
+    message = {"sessionId": "T", "cwd": "/p", "toolName": "edit", "toolArgs": {}, **subagent("T", "C")}
+    assert host.conversation(message) == "C"
+
+
 def test_a_subagent_of_an_unknown_conversation_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "SECONDS", 0.0)
     record(project, "C")

@@ -298,7 +298,7 @@ def main_conversation(agent: str) -> str:
     Copilot CLI writes its record in the background, so a subagent may act before the record has it. Raises
     `ValueError` if it stays unknown: the call is then denied.
     """
-    if os.path.exists(record_path(agent)):
+    if os.path.isdir(os.path.dirname(record_path(agent))):  # the record itself comes later than the folder
         return agent
     end, last_second = time.monotonic() + SECONDS, time.time() - 1
     parent = _recorded_in(agent)
