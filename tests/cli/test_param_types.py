@@ -79,8 +79,6 @@ def test_a_default_and_choices_of_another_type_are_located_problems(project: Pro
         ("[a, b]", "calc.py", "a list", """'p=["a","b"]'"""),
         ("[]", "calc.py", "a list", """'p=["a","b"]'"""),
         ("{n: 1}", "[1]", "a mapping", """'p={"n":1}'"""),
-        ("true", "maybe", "true or false", "p=true"),
-        ("3", "many", "a number", "p=3"),
     ],
 )
 def test_a_value_that_the_default_shows_to_be_wrong_is_refused_with_an_example_that_works(
@@ -95,7 +93,9 @@ def test_a_value_that_the_default_shows_to_be_wrong_is_refused_with_an_example_t
     assert project.json("run", "f", *shlex.split(said.err.split("example: `")[1].partition("`")[0]))
 
 
-@pytest.mark.parametrize(("default", "given"), [("3", "1.5"), ("[a]", "null"), ("a", "[1]"), ("null", "x")])
+@pytest.mark.parametrize(
+    ("default", "given"), [("3", "1.5"), ("3", "many"), ("true", "maybe"), ("[a]", "null"), ("a", "[1]"), ("null", "x")]
+)
 def test_a_value_that_may_be_meant_is_taken(project: Project, default: str, given: str) -> None:
     flow(project, f"{{default: {default}}}")
     assert project.json("run", "f", "--param", f"p={given}")

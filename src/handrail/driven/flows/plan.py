@@ -206,10 +206,9 @@ class Param:
 
     @property
     def kind(self) -> ValueKind | None:
-        """Its type: the declared one, or without choices that of its default if this is not text."""
-        kinds: dict[type, ValueKind] = {bool: "boolean", int: "number", float: "number", list: "list", dict: "mapping"}
-        found = (kind for type_, kind in kinds.items() if isinstance(self.default, type_))
-        return self.type or (None if self.choices else next(found, None))
+        """Its type: the declared one, or without choices that of its default if this is a list or a mapping."""
+        kinds: dict[type, ValueKind] = {list: "list", dict: "mapping"}
+        return self.type or (None if self.choices else kinds.get(type(self.default)))
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "choices": list(self.choices)}
