@@ -164,6 +164,7 @@ def test_continue_gives_a_run_its_whole_time_again(place: Place) -> None:
 def test_the_waits_for_a_limit_without_a_reset_time_go_on_growing(place: Place) -> None:
     (place.folder / "script.yaml").write_text("- {fail: rate-limit, message: too many}\n")
     env = {**place.app.env, "HANDRAIL_SCRIPT": "script.yaml"}
+    place.runs = App(str(place.folder), env).runs
     run = place.begin(
         "{id: x, node: llm-prompt, prompt: {inlineTemplate: Go.}, params: {executor: scripted}, rerun: safe}"
     )
