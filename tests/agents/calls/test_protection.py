@@ -13,6 +13,7 @@ import handrail
 from agents.calls.talking import tell
 from handrail.agents.calls.servers import McpServer
 from handrail.extensions.registry import Registry
+from handrail.settings.folders import UserFolders
 from support import Project
 
 PACKAGE = Path(handrail.__file__).parent
@@ -222,6 +223,25 @@ def test_a_changed_stub_is_said(project: Project) -> None:
     (home(project) / ".claude/skills/handrail/bin/gate").write_text("exit 0\n")
     begun = said(project, "UserPromptExpansion", command_name="workflow", command_args="--replace w tea")
     assert "not as `handrail install claude` writes it" in begun["systemMessage"]
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "[1, 2]", "\0", "[" * 3000, "a FIFO", "a folder"])
+def test_a_damaged_record_of_the_last_comparison_hides_nothing(project: Project, damage: str) -> None:
+    project.workflow("w", ["look", "build"])
+    assert project.run("install", "claude").code == 0
+    assert "systemMessage" not in said(project, "UserPromptExpansion", command_name="workflow", command_args="w tea")
+    (record,) = Path(UserFolders(os.environ).state, "compared").iterdir()
+    record.unlink()
+    if damage == "a FIFO":
+        os.mkfifo(record)
+    elif damage == "a folder":
+        record.mkdir()
+    else:
+        record.write_text(damage)
+    assert said(project, "SessionStart", source="resume") == {}
+    settings = home(project) / ".claude" / "settings.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "disableAllHooks": True}))
+    assert PLANTED in said(project, "SessionStart", source="resume")["systemMessage"]
 
 
 def test_a_planted_setting_of_the_project_is_said(project: Project) -> None:

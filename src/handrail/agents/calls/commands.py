@@ -20,7 +20,7 @@ from handrail.agents.calls.turns import context, context_mark
 from handrail.app import App
 from handrail.base.digest import file_digest
 from handrail.base.errors import HandrailError, StateError, UntrustedError
-from handrail.base.files import make_private, write_whole
+from handrail.base.files import make_private, read_regular, write_whole
 from handrail.base.jsonlite import dumps, loads
 from handrail.extensions.registry import Registry
 from handrail.guided.sessions import hook_files, words
@@ -147,7 +147,7 @@ def installation_notice(agent: str, app: App) -> str | None:
         return None
     found, digests = import_lazily("handrail.agents.calls.install").compare(app, agent)
     if not found:
-        with suppress(OSError):  # the next start compares again
+        with suppress(OSError, StateError):  # the next start compares again
             make_private(os.path.dirname(seen))
             write_whole(seen, dumps([_maker(app.env), digests]).encode(), durable=False)
     what = "The phases may not be enforced: something in this agent is not as Handrail installed it"
@@ -157,8 +157,7 @@ def installation_notice(agent: str, app: App) -> str | None:
 def _is_as_seen(seen: str, env: Mapping[str, str]) -> bool:
     """True if no file changed since an installation was found in order. Comparing it again takes as long as a start."""
     try:
-        with open(seen, encoding="utf-8") as file:
-            maker, digests = loads(file.read())
+        maker, digests = loads(read_regular(seen).decode())
         return bool(maker == _maker(env)) and all(file_digest(path) == digest for path, digest in digests.items())
     except (OSError, ValueError, TypeError, AttributeError):
         return False
